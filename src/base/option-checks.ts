@@ -1,0 +1,56 @@
+import { ConfigurationError } from "./errors.ts";
+import { showValue } from "./show-value.ts";
+
+/** Throws the error that every option check throws: where, what was expected, what came. */
+export function refuse(path: string, expected: string, value: unknown): never {
+  throw new ConfigurationError(`${path}: expected ${expected}, got ${showValue(value)}`);
+}
+
+/** Checks that `value` is an object with no keys but `known`; a misspelt option is an error, not a default. */
+export function checkOptions(path: string, value: unknown, known: readonly string[]): Record<string, unknown> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) refuse(path, "an object", value);
+  for (const key of Object.keys(value)) {
+    if (!known.includes(key)) {
+      throw new ConfigurationError(`${path}.${key}: unknown option; expected one of ${known.join(", ")}`);
+    }
+  }
+  return value as Record<string, unknown>;
+}
+
+/** An integer of at least 1, as every bound and limit is. */
+export function checkPositiveInteger(path: string, value: unknown): number {
+  if (typeof value !== "number" || !Number.isSafeInteger(value) || value < 1) refuse(path, "an integer of at least 1", value);
+  return value;
+}
+
+/**
+ * A duration in seconds (`Semantics 7.4`): fractions are fine, `undefined` and `Infinity` mean none and give
+ * `undefined`; zero, negative, `NaN` and text are refused.
+ */
+export function checkSeconds(path: string, value: unknown): number | undefined {
+  if (value === undefined || value === Number.POSITIVE_INFINITY) return undefined;
+  if (typeof value !== "number" || Number.isNaN(value) || value <= 0) {
+    refuse(path, "a number of seconds above 0, or Infinity for none", value);
+  }
+  return value;
+}
+
+/** A value of one of the given words. */
+export function checkOneOf<T extends string>(path: string, value: unknown, words: readonly T[]): T {
+  if (!words.includes(value as T)) refuse(path, `one of ${words.map((word) => JSON.stringify(word)).join(", ")}`, value);
+  return value as T;
+}
+
+/** A function, or `undefined` when it may be left out. */
+export function checkFunction(path: string, value: unknown): void {
+  if (value !== undefined && typeof value !== "function") refuse(path, "a function", value);
+}
+
+/** An `AbortSignal`, of whatever realm, or `undefined`. */
+export function checkSignal(path: string, value: unknown): void {
+  if (value === undefined) return;
+  const signal = value as Partial<AbortSignal> | null;
+  if (typeof signal !== "object" || signal === null || typeof signal.aborted !== "boolean" || typeof signal.addEventListener !== "function") {
+    refuse(path, "an AbortSignal", value);
+  }
+}

@@ -1,0 +1,2 @@
+/** A JSON Schema document. Data: nothing here reads it. */
+export type JsonSchema = { readonly [keyword: string]: unknown };
