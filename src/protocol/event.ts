@@ -51,6 +51,12 @@ export interface ToolQueuedEvent extends ToolEventBase { kind: "tool_queued" }
 /** The call holds all its permits and its body starts. */
 export interface ToolDispatchedEvent extends ToolEventBase { kind: "tool_dispatched"; attempt: number; waitedSeconds: WaitedSeconds }
 export interface ToolProgressEvent extends ToolEventBase { kind: "tool_progress"; fraction: number; note?: string }
+/** What a body wrote to `ctx.log`. */
+export interface ToolLogEvent extends ToolEventBase {
+  kind: "tool_log";
+  message: string;
+  fields?: Record<string, unknown>;
+}
 /** A body ended; says nothing of what it returned. */
 export interface ToolCompletedEvent extends ToolEventBase { kind: "tool_completed"; attempt: number; seconds: number }
 /** The call's result, after the output gates. */
@@ -77,7 +83,7 @@ export interface RunCancelledEvent extends EventBase { kind: "run_cancelled"; er
 
 /** Events of one call. */
 export type ToolEvent =
-  | ToolRequestedEvent | GatePassedEvent | GateRefusedEvent | ToolQueuedEvent | ToolDispatchedEvent | ToolProgressEvent
+  | ToolRequestedEvent | GatePassedEvent | GateRefusedEvent | ToolQueuedEvent | ToolDispatchedEvent | ToolProgressEvent | ToolLogEvent
   | ToolCompletedEvent | ToolResultEvent | ToolErrorEvent | ToolIndeterminateEvent | ToolRetriedEvent
   | ToolOverdueEvent | ToolAbandonedEvent | ToolLateResultEvent;
 

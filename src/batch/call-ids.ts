@@ -1,0 +1,35 @@
+/** What stands for a call in the transcript: ids that vendors accept are letters, digits, `_` and `-`. */
+interface Identified {
+  readonly id: unknown;
+}
+
+/**
+ * The id of each call, in call order (`Semantics 2.5`).
+ *
+ * The first use of an id is never changed. A later use, in this batch or of one in `seen`, gets the first free suffix
+ * `_2`, `_3`, …; a missing id becomes `call_<turn>_<position>`. The same inputs give the same ids. Adds them to `seen`.
+ */
+export function assignCallIds(calls: readonly Identified[], turn: number, seen: Set<string>): string[] {
+  // Every id that stands in the batch is spoken for, so that no suffix takes a later call's own.
+  const taken = new Set<string>();
+  for (const { id } of calls) if (isId(id)) taken.add(id);
+  const suffixes = new Map<string, number>();
+  return calls.map(({ id }, position) => {
+    if (isId(id) && !seen.has(id)) {
+      seen.add(id);
+      return id;
+    }
+    const stem = isId(id) ? id : `call_${turn}_${position}`;
+    let given = stem;
+    // Counting on from the last suffix keeps a batch of one id linear.
+    let suffix = suffixes.get(stem) ?? 2;
+    while (seen.has(given) || taken.has(given)) given = `${stem}_${suffix++}`;
+    suffixes.set(stem, suffix);
+    seen.add(given);
+    return given;
+  });
+}
+
+function isId(id: unknown): id is string {
+  return typeof id === "string" && id.trim() !== "";
+}

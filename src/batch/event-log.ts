@@ -1,0 +1,104 @@
+import type { Clock } from "../base/clock.ts";
+import type { RunEvent, ToolEvent } from "../protocol/event.ts";
+
+/** `Omit` that keeps a union a union. */
+type Without<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
+
+/** An event before the log has placed it. */
+export type UnplacedEvent = Without<RunEvent, "at" | "runId" | "path" | "seq">;
+
+/** An event of a call before the log has placed it. */
+export type UnplacedToolEvent = Without<ToolEvent, "at" | "runId" | "path" | "seq">;
+
+/** Takes each event as it happens; must not throw. */
+export type EventSink = (event: RunEvent) => void;
+
+/** The order in which events of one outermost run happen, across everything nested in it. */
+export interface LiveOrder {
+  next: number;
+}
+
+type Entry = RunEvent | EventLog | Section;
+
+/**
+ * The events of one run, in two orders (`Semantics 2.3`).
+ *
+ * E1. Live: each event goes to the sink at once, numbered as it happened.
+ * E2. Canonical: `settle()` gives the run's events with each call's together, calls in call order, and a nested run's
+ *     inside its call. That order follows from what each call did, never from who finished first.
+ * E3. After `settle()` events still go to the sink, and change nothing in what `settle()` gave.
+ * E4. Events are frozen: whoever is given one cannot change what others see.
+ */
+export class EventLog {
+  readonly runId: string;
+  readonly path: string;
+  readonly #clock: Clock;
+  readonly #live: LiveOrder;
+  readonly #sink: EventSink;
+  readonly #root: Section = new Section();
+  #settled = false;
+
+  constructor(place: { runId: string; path: string }, clock: Clock, live: LiveOrder, sink: EventSink) {
+    this.runId = place.runId;
+    this.path = place.path;
+    this.#clock = clock;
+    this.#live = live;
+    this.#sink = sink;
+  }
+
+  /** Records an event in a section, by default the run's own; `liveOnly` ones are told and not kept. */
+  emit(event: UnplacedEvent, section: Section = this.#root, liveOnly = false): void {
+    const placed = deepFreeze({
+      ...event,
+      at: this.#clock.now(),
+      runId: this.runId,
+      path: this.path,
+      seq: this.#live.next++,
+    }) as RunEvent;
+    if (!this.#settled && !liveOnly) section.entries.push(placed);
+    this.#sink(placed);
+  }
+
+  /** A place in the canonical order that is filled later: one for each call of a batch, opened in call order. */
+  openSection(within: Section = this.#root): Section {
+    const section = new Section();
+    within.entries.push(section);
+    return section;
+  }
+
+  /** The log of a run nested in a call, placed where it starts. */
+  nest(place: { path: string }, section: Section, sink: EventSink = this.#sink): EventLog {
+    const log = new EventLog({ runId: this.runId, path: place.path }, this.#clock, this.#live, sink);
+    section.entries.push(log);
+    return log;
+  }
+
+  /** The canonical events so far, frozen; nothing that happens later is in them. */
+  settle(): readonly RunEvent[] {
+    this.#settled = true;
+    const events: RunEvent[] = [];
+    this.#collect(this.#root, events);
+    return Object.freeze(events);
+  }
+
+  #collect(section: Section, into: RunEvent[]): void {
+    for (const entry of section.entries) {
+      if (entry instanceof EventLog) entry.#collect(entry.#root, into);
+      else if (entry instanceof Section) this.#collect(entry, into);
+      else into.push(Object.freeze({ ...entry, seq: into.length }));
+    }
+  }
+}
+
+/** A stretch of the canonical order. */
+export class Section {
+  readonly entries: Entry[] = [];
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value);
+    for (const member of Object.values(value)) deepFreeze(member);
+  }
+  return value;
+}

@@ -1,0 +1,143 @@
+import { ConfigurationError } from "../base/errors.ts";
+import { plainJson } from "../base/plain-json.ts";
+import type { ToolState } from "../tools/tool-context.ts";
+
+/** Combines what stands under a key with what a call wrote to it. */
+// biome-ignore lint/suspicious/noExplicitAny: a key's type is the developer's.
+export type Reducer = (old: any, next: any) => unknown;
+
+/** One declared key of an agent's state. */
+export interface StateKey {
+  /** The value at the start of a run. */
+  initial?: unknown;
+  /** How a call's write is combined with what stands there; without it the later call wins. */
+  reduce?: Reducer | undefined;
+}
+
+/** An agent's declared state. Keys that are not declared may be written too; for them the later call wins. */
+export type StateDeclaration = Readonly<Record<string, StateKey>>;
+
+const GONE: unique symbol = Symbol("gone");
+
+/** What one call changed: the last write to each key, or that it is gone. */
+export type Delta = Map<string, unknown>;
+
+/**
+ * The state of one run (`Semantics 6`): plain JSON, copied in and out.
+ *
+ * A call sees it as of its phase's start, with its own writes and nobody else's; its delta is merged when the phase
+ * resolves, in call order.
+ */
+export class RunState {
+  #values = new Map<string, unknown>();
+  readonly #reducers = new Map<string, Reducer>();
+
+  /** `given` stands in for the declared initial values. */
+  constructor(declaration: StateDeclaration = {}, given: Record<string, unknown> = {}) {
+    for (const [key, { initial, reduce }] of Object.entries(declaration)) {
+      if (initial !== undefined) this.#values.set(key, copyIn(`state.${key}.initial`, initial));
+      if (reduce !== undefined) this.#reducers.set(key, reduce);
+    }
+    for (const [key, value] of Object.entries(given)) this.#values.set(key, copyIn(`state.${key}`, value));
+  }
+
+  /** What a call of a phase that starts now may read and write; `live` says whether it still may. */
+  view(live: () => boolean): { state: ToolState; delta: Delta } {
+    const delta: Delta = new Map();
+    return { state: new CallState(this.#values, delta, live), delta };
+  }
+
+  /**
+   * Merges one call's delta, all of it or, when a reducer throws, nothing.
+   *
+   * @throws whatever the reducer throws.
+   */
+  merge(delta: Delta): void {
+    if (delta.size === 0) return;
+    // A new map each time: views of this phase keep reading the state as it was at its start.
+    const next = new Map(this.#values);
+    for (const [key, value] of delta) {
+      if (value === GONE) {
+        next.delete(key);
+        continue;
+      }
+      const reduce = this.#reducers.get(key);
+      next.set(key, reduce === undefined ? value : copyIn(`state.${key}`, reduce(copyOut(next.get(key)), copyOut(value))));
+    }
+    this.#values = next;
+  }
+
+  /** The state as a plain object of its own. */
+  toJSON(): Record<string, unknown> {
+    return asObject(this.#values);
+  }
+}
+
+class CallState implements ToolState {
+  readonly #base: ReadonlyMap<string, unknown>;
+  readonly #delta: Delta;
+  readonly #live: () => boolean;
+
+  constructor(base: ReadonlyMap<string, unknown>, delta: Delta, live: () => boolean) {
+    this.#base = base;
+    this.#delta = delta;
+    this.#live = live;
+  }
+
+  get(key: string): unknown {
+    const written = this.#delta.get(key);
+    if (written === GONE) return undefined;
+    return copyOut(written === undefined ? this.#base.get(key) : written);
+  }
+
+  set(key: string, value: unknown): void {
+    if (typeof key !== "string") throw new ConfigurationError("ctx.state.set: expected a string as key");
+    const copy = copyIn(`state.${key}`, value);
+    if (this.#live()) this.#delta.set(key, copy);
+  }
+
+  has(key: string): boolean {
+    const written = this.#delta.get(key);
+    return written === undefined ? this.#base.has(key) : written !== GONE;
+  }
+
+  delete(key: string): boolean {
+    const had = this.has(key);
+    if (this.#live()) this.#delta.set(key, GONE);
+    return had;
+  }
+
+  toJSON(): Record<string, unknown> {
+    const merged = new Map(this.#base);
+    for (const [key, value] of this.#delta) {
+      if (value === GONE) merged.delete(key);
+      else merged.set(key, value);
+    }
+    return asObject(merged);
+  }
+}
+
+/** A plain-JSON copy; `undefined` becomes `null`, as in an array of JSON. */
+function copyIn(path: string, value: unknown): unknown {
+  try {
+    return plainJson(value) ?? null;
+  } catch (error) {
+    throw new ConfigurationError(`${path}: expected plain JSON; ${error instanceof Error ? error.message : "it cannot be read"}`, {
+      cause: error,
+    });
+  }
+}
+
+/** What was copied in is plain JSON already, so that a structured clone is its copy. */
+function copyOut(value: unknown): unknown {
+  return typeof value === "object" && value !== null ? structuredClone(value) : value;
+}
+
+function asObject(values: ReadonlyMap<string, unknown>): Record<string, unknown> {
+  const object: Record<string, unknown> = {};
+  for (const [key, value] of values) {
+    // A key named __proto__ is data, never a prototype.
+    Object.defineProperty(object, key, { value: copyOut(value), enumerable: true, writable: true, configurable: true });
+  }
+  return object;
+}

@@ -1,0 +1,87 @@
+import type { LanekeeperError } from "../base/errors.ts";
+
+/** Why a run stops: the first reason wins, later ones are not heard (`Semantics 8`). */
+export interface StopReason {
+  /** How the run ends. */
+  readonly status: "failed" | "cancelled";
+  /** What becomes `run.error`. */
+  readonly error: LanekeeperError;
+  /** What each call that had not resolved is told: `never dispatched: <why>`. */
+  readonly why: string;
+}
+
+/**
+ * The one switch that stops a run.
+ *
+ * S1. It fires once; what it fired with never changes.
+ * S2. Listeners hear it in the order in which they came, at once when it has fired before.
+ * S3. `signal` aborts after the listeners: by then every call has its verdict, so that code which a signal wakes
+ *     finds the run's books in order.
+ */
+export class Stop {
+  #reason: StopReason | undefined;
+  #listeners = new Set<(reason: StopReason) => void>();
+  #controller: AbortController | undefined;
+
+  /** Why, once it has fired. */
+  get reason(): StopReason | undefined {
+    return this.#reason;
+  }
+
+  /** Aborts with the reason's error. Made when first asked for. */
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.#reason !== undefined && !this.#controller.signal.aborted) this.#controller.abort(this.#reason.error);
+    return this.#controller.signal;
+  }
+
+  /** Fires, unless it has; says whether this reason is the one. */
+  fire(reason: StopReason): boolean {
+    if (this.#reason !== undefined) return false;
+    this.#reason = reason;
+    const listeners = this.#listeners;
+    this.#listeners = new Set();
+    for (const listener of listeners) listener(reason);
+    this.#controller?.abort(reason.error);
+    return true;
+  }
+
+  /** Calls `listener` when it fires. Returns what takes the listener away. */
+  onFire(listener: (reason: StopReason) => void): () => void {
+    if (this.#reason !== undefined) {
+      listener(this.#reason);
+      return () => {};
+    }
+    // A function of its own, so that one listener added twice is two.
+    const call = (reason: StopReason): void => listener(reason);
+    this.#listeners.add(call);
+    return () => {
+      this.#listeners.delete(call);
+    };
+  }
+
+  /**
+   * `work`, or a rejection with {@link Stopped} as soon as it fires. What `work` does later is nobody's business, also
+   * when it rejects.
+   */
+  race<T>(work: PromiseLike<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const unlink = this.onFire(() => reject(STOPPED));
+      work.then(
+        (value) => {
+          unlink();
+          resolve(value);
+        },
+        (error: unknown) => {
+          unlink();
+          reject(error);
+        },
+      );
+    });
+  }
+}
+
+/** What {@link Stop.race} rejects with. */
+export class Stopped {}
+
+const STOPPED = new Stopped();
