@@ -19,7 +19,8 @@ export function checkOptions(path: string, value: unknown, known: readonly strin
 
 /** An integer of at least 1, as every bound and limit is. */
 export function checkPositiveInteger(path: string, value: unknown): number {
-  if (typeof value !== "number" || !Number.isSafeInteger(value) || value < 1) refuse(path, "an integer of at least 1", value);
+  if (typeof value !== "number" || !Number.isSafeInteger(value) || value < 1)
+    refuse(path, "an integer of at least 1", value);
   return value;
 }
 
@@ -37,7 +38,8 @@ export function checkSeconds(path: string, value: unknown): number | undefined {
 
 /** A value of one of the given words. */
 export function checkOneOf<T extends string>(path: string, value: unknown, words: readonly T[]): T {
-  if (!words.includes(value as T)) refuse(path, `one of ${words.map((word) => JSON.stringify(word)).join(", ")}`, value);
+  if (!words.includes(value as T))
+    refuse(path, `one of ${words.map((word) => JSON.stringify(word)).join(", ")}`, value);
   return value as T;
 }
 
@@ -50,7 +52,12 @@ export function checkFunction(path: string, value: unknown): void {
 export function checkSignal(path: string, value: unknown): void {
   if (value === undefined) return;
   const signal = value as Partial<AbortSignal> | null;
-  if (typeof signal !== "object" || signal === null || typeof signal.aborted !== "boolean" || typeof signal.addEventListener !== "function") {
+  if (
+    typeof signal !== "object" ||
+    signal === null ||
+    typeof signal.aborted !== "boolean" ||
+    typeof signal.addEventListener !== "function"
+  ) {
     refuse(path, "an AbortSignal", value);
   }
 }

@@ -33,7 +33,9 @@ function showObject(value: object): string {
       if (typeof maker === "function" && maker.name !== "") return cut(`an instance of ${maker.name}`);
     }
     const keys = Object.keys(value);
-    return cut(keys.length === 0 ? "an empty object" : `an object with ${keys.map((key) => JSON.stringify(key)).join(", ")}`);
+    return cut(
+      keys.length === 0 ? "an empty object" : `an object with ${keys.map((key) => JSON.stringify(key)).join(", ")}`,
+    );
   } catch {
     return "an object that cannot be looked at";
   }

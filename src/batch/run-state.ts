@@ -62,7 +62,10 @@ export class RunState {
         continue;
       }
       const reduce = this.#reducers.get(key);
-      next.set(key, reduce === undefined ? value : copyIn(`state.${key}`, reduce(copyOut(next.get(key)), copyOut(value))));
+      next.set(
+        key,
+        reduce === undefined ? value : copyIn(`state.${key}`, reduce(copyOut(next.get(key)), copyOut(value))),
+      );
     }
     this.#values = next;
   }
@@ -122,9 +125,12 @@ function copyIn(path: string, value: unknown): unknown {
   try {
     return plainJson(value) ?? null;
   } catch (error) {
-    throw new ConfigurationError(`${path}: expected plain JSON; ${error instanceof Error ? error.message : "it cannot be read"}`, {
-      cause: error,
-    });
+    throw new ConfigurationError(
+      `${path}: expected plain JSON; ${error instanceof Error ? error.message : "it cannot be read"}`,
+      {
+        cause: error,
+      },
+    );
   }
 }
 

@@ -14,9 +14,7 @@ export interface StartRate {
  * A number is a bound on calls in flight. `starts` takes one rate, or several that hold together (10 a second and 200 a
  * minute). An object names at least one of the two; there is no way to write "nothing may pass".
  */
-export type Bound =
-  | number
-  | { readonly inFlight?: number; readonly starts?: StartRate | readonly StartRate[] };
+export type Bound = number | { readonly inFlight?: number; readonly starts?: StartRate | readonly StartRate[] };
 
 /** A bound taken apart: what the lanes count with. */
 export interface BoundLimits {
@@ -47,7 +45,8 @@ export function checkBound(path: string, value: unknown): Bound {
 export function limitsOf(bound: Bound | undefined): BoundLimits {
   if (bound === undefined) return UNBOUNDED;
   if (typeof bound === "number") return { inFlight: bound, rates: [] };
-  const rates = bound.starts === undefined ? [] : Array.isArray(bound.starts) ? bound.starts : [bound.starts as StartRate];
+  const rates =
+    bound.starts === undefined ? [] : Array.isArray(bound.starts) ? bound.starts : [bound.starts as StartRate];
   return { inFlight: bound.inFlight ?? Number.POSITIVE_INFINITY, rates };
 }
 

@@ -128,7 +128,11 @@ export function changedConfig(config: ConcurrencyConfig, changes: ConcurrencyCha
     const present = merged[field];
     const isMap = field === "perTool" || field === "perResource" || field === "perToolSeconds";
     merged[field] = isMap
-      ? readable(`${path}.${field}`, () => ({ __proto__: null, ...(present as object), ...plainMap(`${path}.${field}`, value) }))
+      ? readable(`${path}.${field}`, () => ({
+          __proto__: null,
+          ...(present as object),
+          ...plainMap(`${path}.${field}`, value),
+        }))
       : value;
   }
   return new ConcurrencyConfig(merged as ConcurrencyOptions, path);
@@ -162,7 +166,8 @@ function checkMap<T>(
 ): Readonly<Record<string, T>> {
   const map = Object.create(null) as Record<string, T>;
   for (const [name, entry] of readable(path, () => Object.entries(plainMap(path, value)))) {
-    const checked = entry === undefined ? undefined : readable(`${path}.${name}`, () => check(`${path}.${name}`, entry));
+    const checked =
+      entry === undefined ? undefined : readable(`${path}.${name}`, () => check(`${path}.${name}`, entry));
     if (checked !== undefined) map[name] = checked;
   }
   return Object.freeze(map);
@@ -205,6 +210,8 @@ function union<T>(
 }
 
 /** Leaving a field out and naming it `undefined` are the same to a config, but not to the compiler. */
-function withoutUndefined(fields: { [Field in keyof ConcurrencyOptions]: ConcurrencyOptions[Field] | undefined }): ConcurrencyOptions {
+function withoutUndefined(
+  fields: { [Field in keyof ConcurrencyOptions]: ConcurrencyOptions[Field] | undefined },
+): ConcurrencyOptions {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }

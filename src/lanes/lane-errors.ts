@@ -36,7 +36,9 @@ export class LaneWaitExceededError extends LanekeeperError {
   readonly maxWaitSeconds: number;
 
   constructor(lane: string, waitedSeconds: number, maxWaitSeconds: number) {
-    super(`lane ${lane}: expected a place within ${maxWaitSeconds} s, waited ${Math.round(waitedSeconds * 1000) / 1000} s`);
+    super(
+      `lane ${lane}: expected a place within ${maxWaitSeconds} s, waited ${Math.round(waitedSeconds * 1000) / 1000} s`,
+    );
     this.lane = lane;
     this.waitedSeconds = waitedSeconds;
     this.maxWaitSeconds = maxWaitSeconds;

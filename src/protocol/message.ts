@@ -1,7 +1,5 @@
 /** A piece of a message that is more than plain text. */
-export type Part =
-  | { type: "text"; text: string }
-  | { type: "file"; mediaType: string; data: Uint8Array | string };
+export type Part = { type: "text"; text: string } | { type: "file"; mediaType: string; data: Uint8Array | string };
 
 /** One tool call that a model asks for. */
 export interface ToolCall {

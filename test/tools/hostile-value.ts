@@ -51,6 +51,7 @@ export function hostileValue(): fc.Arbitrary<Make> {
         around((member) => new Map([[member, member]])),
         around((part) => new AggregateError([part, part], "many", { cause: part })),
         around((message) => Object.freeze(Object.defineProperty(new Error("x"), "message", { value: message }))),
+        // biome-ignore lint/suspicious/noThenProperty: a thenable is what is being made.
         around((then) => Object.fromEntries([["then", then]])),
         around(() => Object.defineProperty(new Error("x"), "message", { get: boom })),
       ),
