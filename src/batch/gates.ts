@@ -1,0 +1,281 @@
+/**
+ * One call's way through its gates (`Semantics 3.2`): validate → guardrails → approval → `beforeTool` hooks.
+ *
+ * G1. Gates see copies of the input form, and what they make of it is parsed and validated again.
+ * G2. What throws, and what answers nonsense, counts against this call and is never taken for "allowed".
+ * G3. Every wait races the run's stop: a gate that never settles ends with the run, and a late answer does nothing.
+ *
+ * That calls come here one at a time, in call order, is the batch's business.
+ */
+import { describeThrown } from "../base/describe-thrown.ts";
+import { showValue } from "../base/show-value.ts";
+import type { Approver, GateCall, GateContext, Guardrail, Hook, PendingCall } from "../protocol/gate.ts";
+import type { ToolResult } from "../protocol/tool-result.ts";
+import { parseArguments } from "../tools/parse-arguments.ts";
+import type { Tool } from "../tools/tool.ts";
+import { ToolFailedError, ToolInputError } from "../tools/tool-errors.ts";
+import type { Activity } from "./activity.ts";
+import { GuardrailViolationError } from "./batch-errors.ts";
+import { type Stop, Stopped } from "./stop.ts";
+import { denied, failed, neverDispatched } from "./verdict.ts";
+
+/** The gates of a run and on whose behalf they are asked. */
+export interface Gates {
+  readonly approver: Approver | undefined;
+  readonly guardrails: readonly Guardrail[];
+  readonly hooks: readonly Hook[];
+  readonly context: GateContext;
+  readonly stop: Stop;
+  /** The run's: while a person is asked it waits for people. */
+  readonly activity: Activity;
+}
+
+/** A call that stands before its gates. */
+export interface GatedCall {
+  readonly id: string;
+  readonly name: string;
+  /** 0-based, in a batch of `of` calls. */
+  readonly position: number;
+  readonly of: number;
+  readonly tool: Tool;
+  /** The input form. */
+  readonly input: Record<string, unknown>;
+  /** Keys a decision about it. */
+  readonly pendingId: string;
+}
+
+/** What the gates made of a call. `input` is what gates left of it. */
+export type GateOutcome =
+  | { readonly kind: "passed"; readonly input: Record<string, unknown>; readonly parallelSafe: boolean }
+  | { readonly kind: "answered"; readonly input: Record<string, unknown>; readonly value: unknown }
+  | {
+      readonly kind: "suspended";
+      readonly input: Record<string, unknown>;
+      readonly parallelSafe: boolean;
+      readonly pending: PendingCall;
+    }
+  | { readonly kind: "refused" | "failed"; readonly result: ToolResult };
+
+/** Tells what a gate said: `gate_passed` or `gate_refused`, and one line about it. */
+export type GateNote = (kind: "gate_passed" | "gate_refused", detail: string) => void;
+
+/** Ends a call's way through the gates before it has passed. */
+class Turned {
+  readonly outcome: GateOutcome;
+
+  constructor(outcome: GateOutcome) {
+    this.outcome = outcome;
+  }
+}
+
+/**
+ * Takes one call through its gates.
+ *
+ * Rejects only with {@link Stopped}, when the run stopped meanwhile.
+ */
+export async function passGates(call: GatedCall, gates: Gates, note: GateNote): Promise<GateOutcome> {
+  const way = new Way(call, gates, note);
+  try {
+    return await way.go();
+  } catch (ended) {
+    if (ended instanceof Turned) return ended.outcome;
+    throw ended;
+  }
+}
+
+class Way {
+  readonly #call: GatedCall;
+  readonly #gates: Gates;
+  readonly #note: GateNote;
+  #input: Record<string, unknown>;
+  #args: unknown;
+
+  constructor(call: GatedCall, gates: Gates, note: GateNote) {
+    this.#call = call;
+    this.#gates = gates;
+    this.#note = note;
+    this.#input = call.input;
+  }
+
+  async go(): Promise<GateOutcome> {
+    await this.#validate();
+    for (const guardrail of this.#gates.guardrails) await this.#guard(guardrail);
+    const approved = await this.#approval();
+    if (approved !== undefined) return approved;
+    for (const hook of this.#gates.hooks) await this.#hook(hook);
+    if (this.#call.tool.run === undefined) return this.#suspend("external");
+    return { kind: "passed", input: this.#input, parallelSafe: this.#parallelSafe() };
+  }
+
+  async #validate(): Promise<void> {
+    const { tool } = this.#call;
+    const checked = tool.validate(structuredClone(this.#input));
+    const check = checked instanceof Promise ? await this.#gates.stop.race(checked) : checked;
+    if (!check.ok) this.#fail(failed(this.#call, new ToolInputError(tool.name, check.problems)));
+    this.#args = check.args;
+  }
+
+  /** Takes arguments that a gate wrote, and reads them again from the start (G1). */
+  async #edit(who: string, args: unknown): Promise<void> {
+    // A gate that names `args` and gives none has made a mistake; {} would run what nobody asked for.
+    if (args === undefined || args === null) this.#nonsense(who, "arguments: an object, or its JSON text", args);
+    const parsed = parseArguments(args);
+    if (!parsed.ok) {
+      this.#fail(failed(this.#call, new ToolInputError(this.#call.name, [{ path: "", message: parsed.problem }])));
+    }
+    this.#input = parsed.input;
+    await this.#validate();
+  }
+
+  async #guard(guardrail: Guardrail): Promise<void> {
+    if (guardrail.before === undefined) return;
+    const who = `guardrail ${JSON.stringify(guardrail.name)}`;
+    const said = await this.#ask(who, () => guardrail.before?.(this.#seen(), this.#gates.context));
+    if (said === undefined || said === null) return this.#note("gate_passed", who);
+    const { refuse, endRun } = said as { refuse?: unknown; endRun?: unknown };
+    if (typeof endRun === "string") {
+      this.#note("gate_refused", `${who} ended the run`);
+      const error = new GuardrailViolationError(guardrail.name, endRun);
+      this.#gates.stop.fire({ status: "failed", error, why: error.message });
+      throw new Stopped();
+    }
+    if (typeof refuse === "string") this.#refuse(who, refuse);
+    this.#nonsense(who, "{ refuse } or { endRun } with a text, or nothing", said);
+  }
+
+  async #hook(hook: Hook): Promise<void> {
+    if (hook.beforeTool === undefined) return;
+    const who = `hook ${JSON.stringify(hook.name)}`;
+    const said = await this.#ask(who, () => hook.beforeTool?.(this.#seen(), this.#gates.context));
+    if (said === undefined || said === null) return this.#note("gate_passed", who);
+    if (typeof said === "object" && "args" in said) {
+      await this.#edit(who, said.args);
+      return this.#note("gate_passed", `${who} wrote new arguments`);
+    }
+    const { refuse } = said as { refuse?: unknown };
+    if (typeof refuse === "string") this.#refuse(who, refuse);
+    this.#nonsense(who, "{ args }, or { refuse } with a text, or nothing", said);
+  }
+
+  /** Nothing when the call may go on. */
+  async #approval(): Promise<GateOutcome | undefined> {
+    const { requiresApproval } = this.#call.tool;
+    if (requiresApproval === false) return undefined;
+    if (typeof requiresApproval === "function") {
+      const wanted = await this.#ask("requiresApproval", () => requiresApproval(this.#args, this.#gates.context));
+      if (wanted === false) return undefined;
+      if (wanted !== true) this.#nonsense("requiresApproval", "true or false", wanted);
+    }
+    const { approver } = this.#gates;
+    if (approver === undefined) return this.#suspend("approval");
+    const said: unknown = await this.#askPerson(approver);
+    const decision = (typeof said === "object" && said !== null ? said : {}) as Record<string, unknown>;
+    if (decision.suspend === true) return this.#suspend("approval");
+    if ("result" in decision) {
+      this.#note("gate_passed", "approval: answered in the tool's place");
+      return { kind: "answered", input: this.#input, value: decision.result };
+    }
+    if (decision.approve === true) {
+      if (decision.args !== undefined) await this.#edit("the approver", decision.args);
+      this.#note("gate_passed", decision.args === undefined ? "approval" : "approval with edited arguments");
+      return undefined;
+    }
+    if (decision.approve === false) {
+      this.#note("gate_refused", "approval");
+      const reason = typeof decision.reason === "string" ? decision.reason : undefined;
+      return { kind: "refused", result: denied(this.#call, reason) };
+    }
+    return this.#nonsense("the approver", "{ approve }, { result } or { suspend: true }", said);
+  }
+
+  async #askPerson(approver: Approver): Promise<unknown> {
+    const { activity, stop } = this.#gates;
+    activity.turn("busy", "people");
+    try {
+      return await this.#ask("the approver", () => approver(this.#pending("approval"), { signal: stop.signal }));
+    } finally {
+      activity.turn("people", "busy");
+    }
+  }
+
+  async #ask<T>(who: string, ask: () => T | PromiseLike<T>): Promise<T> {
+    if (this.#gates.stop.reason !== undefined) throw new Stopped();
+    let said: T;
+    try {
+      // In a promise of its own, so that what throws at once and what rejects are one.
+      said = await this.#gates.stop.race(new Promise<T>((settle) => settle(ask())));
+    } catch (threw) {
+      if (threw instanceof Stopped) throw threw;
+      const error = new ToolFailedError(`${who} failed: ${describeThrown(threw)}`, {
+        tool: this.#call.name,
+        cause: threw,
+      });
+      return this.#fail(neverDispatched(this.#call, error.message, error), `${who} threw`);
+    }
+    // A gate may have stopped the run itself while it answered.
+    if (this.#gates.stop.reason !== undefined) throw new Stopped();
+    return said;
+  }
+
+  #parallelSafe(): boolean {
+    const { parallelSafe } = this.#call.tool;
+    if (typeof parallelSafe === "boolean") return parallelSafe;
+    try {
+      return parallelSafe(this.#args) === true;
+    } catch (threw) {
+      const error = new ToolFailedError(`parallelSafe failed: ${describeThrown(threw)}`, {
+        tool: this.#call.name,
+        cause: threw,
+      });
+      return this.#fail(neverDispatched(this.#call, error.message, error), "parallelSafe threw");
+    }
+  }
+
+  #suspend(reason: PendingCall["reason"]): GateOutcome {
+    return {
+      kind: "suspended",
+      input: this.#input,
+      parallelSafe: this.#parallelSafe(),
+      pending: this.#pending(reason),
+    };
+  }
+
+  #seen(): GateCall {
+    const { id, name, position } = this.#call;
+    return { id, name, position, args: structuredClone(this.#input) };
+  }
+
+  #pending(reason: PendingCall["reason"]): PendingCall {
+    const { id, name, position, of, pendingId } = this.#call;
+    const { runId, path, tenant } = this.#gates.context;
+    return {
+      id: pendingId,
+      runId,
+      path,
+      callId: id,
+      tool: name,
+      tenant,
+      args: structuredClone(this.#input),
+      reason,
+      position,
+      of,
+    };
+  }
+
+  #refuse(who: string, reason: string): never {
+    this.#note("gate_refused", who);
+    throw new Turned({ kind: "refused", result: denied(this.#call, reason) });
+  }
+
+  #nonsense(who: string, expected: string, said: unknown): never {
+    const error = new ToolFailedError(`${who}: expected ${expected}, got ${showValue(said)}`, {
+      tool: this.#call.name,
+    });
+    return this.#fail(neverDispatched(this.#call, error.message, error), who);
+  }
+
+  #fail(result: ToolResult, detail?: string): never {
+    if (detail !== undefined) this.#note("gate_refused", detail);
+    throw new Turned({ kind: "failed", result });
+  }
+}
