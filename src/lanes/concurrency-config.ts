@@ -127,13 +127,14 @@ export function changedConfig(config: ConcurrencyConfig, changes: ConcurrencyCha
   for (const [field, value] of Object.entries(given)) {
     const present = merged[field];
     const isMap = field === "perTool" || field === "perResource" || field === "perToolSeconds";
-    merged[field] = isMap
-      ? readable(`${path}.${field}`, () => ({
-          __proto__: null,
-          ...(present as object),
-          ...plainMap(`${path}.${field}`, value),
-        }))
-      : value;
+    merged[field] =
+      isMap && value !== undefined
+        ? readable(`${path}.${field}`, () => ({
+            __proto__: null,
+            ...(present as object),
+            ...plainMap(`${path}.${field}`, value),
+          }))
+        : value;
   }
   return new ConcurrencyConfig(merged as ConcurrencyOptions, path);
 }

@@ -92,4 +92,10 @@ describe("Semantics 4.1: bounds are integers of at least 1 or say what they boun
     expect(() => changedConfig(config, { perTool: { a: 0 } })).toThrow(/perTool\.a/);
     expect({ ...config.perTool }).toEqual({ a: 1, b: 2 });
   });
+
+  it("a field changed to undefined is declared no longer, map or not", () => {
+    const config = new ConcurrencyConfig({ maxConcurrentTools: 3, perTool: { a: 1 } });
+    expect({ ...changedConfig(config, { perTool: undefined }).perTool }).toEqual({});
+    expect(changedConfig(config, { maxConcurrentTools: undefined }).maxConcurrentTools).toBeUndefined();
+  });
 });
