@@ -23,7 +23,7 @@ interface JsonReport {
   testResults: {
     name: string;
     message: string;
-    assertionResults: { fullName: string; status: string; failureMessages: string[] | null }[];
+    assertionResults: { title: string; status: string; failureMessages: string[] | null }[];
   }[];
 }
 
@@ -109,7 +109,7 @@ function readReport(root: string, report: JsonReport): Map<string, FileRun> {
       const failed = file.assertionResults.filter((test) => test.status === "failed");
       const run: FileRun = {
         passed: file.assertionResults.filter((test) => test.status === "passed").length,
-        failures: failed.map((test) => ({ title: test.fullName.trim(), reason: firstLine(test.failureMessages?.[0]) })),
+        failures: failed.map((test) => ({ title: test.title, reason: firstLine(test.failureMessages?.[0]) })),
         fileProblem: file.assertionResults.length === 0 ? firstLine(file.message) || "it holds no test" : undefined,
       };
       return [relative(root, file.name).split(sep).join("/"), run];

@@ -65,7 +65,7 @@ describe("Breaks of the source: only a test that failed counts as red", () => {
       'import { readFileSync, writeFileSync } from "node:fs";',
       'while (readFileSync("src/sum.ts", "utf8").includes("a - b")) {}',
       'const out = process.argv.find((arg) => arg.startsWith("--outputFile=")).slice("--outputFile=".length);',
-      'const test = { fullName: "adds", status: "passed", failureMessages: [] };',
+      'const test = { title: "adds", status: "passed", failureMessages: [] };',
       "const file = { name: process.cwd() + '/test/sum.test.ts', message: '', assertionResults: [test] };",
       "writeFileSync(out, JSON.stringify({ testResults: [file] }));",
     ].join("\n");
@@ -75,10 +75,13 @@ describe("Breaks of the source: only a test that failed counts as red", () => {
     expect(run.get("breaks/2.1-hang.patch")?.detail).toContain("hung");
   }, 60_000);
 
-  it("applies a break whose lines have moved, and takes it out again", () => {
+  it("applies a break whose lines have moved and whose surroundings changed, and takes it out again", () => {
     const root = tree();
     const one = breakOf(root, "moved", "a + b", "a - b");
-    const moved = tree({ ...SUMS, "src/sum.ts": `// One more line.\n\n${SUMS["src/sum.ts"]}` });
+    const moved = tree({
+      ...SUMS,
+      "src/sum.ts": `// One more line.\n\n${SUMS["src/sum.ts"]?.replace("nothing else", "nothing more")}`,
+    });
     const copy = new TreeCopy(moved);
     try {
       const source = (): string => readFileSync(join(copy.root, "src/sum.ts"), "utf8");
