@@ -1,0 +1,27 @@
+import type { CallGroup } from "./call-group.ts";
+import { Heap, type Ranked } from "./heap.ts";
+import type { Lane } from "./lane.ts";
+
+/**
+ * One tenant in the round of a tool's or a resource's lane.
+ *
+ * Lives while the tenant has a waiting call that stands in the lane; a tenant that comes back joins at the tail, or
+ * leaving and joining again would be a way to jump the queue.
+ */
+export class RoundEntry implements Ranked {
+  readonly tenant: Lane;
+  /** When the tenant was last served here: the smallest is next. */
+  rank: number;
+  heapIndex = -1;
+  /** What of this tenant is parked on the lane, by age. */
+  readonly parked: Heap<CallGroup> = new Heap();
+  /** A tool's entry: the tenant's waiting groups that are not nested, by resource, wherever they are parked. */
+  readonly groups: Map<Lane | null, CallGroup> = new Map();
+  /** How many groups, nested ones included, refer to this entry. */
+  members = 0;
+
+  constructor(tenant: Lane, rank: number) {
+    this.tenant = tenant;
+    this.rank = rank;
+  }
+}
