@@ -49,3 +49,8 @@ export function isCallerOf(caller: Permit, call: Permit): boolean {
   for (let other = callerOf(call); other !== null; other = callerOf(other)) if (other === caller) return true;
   return false;
 }
+
+/** A permit and those in whose bodies it was entered, outwards, across all lanes. */
+export function* callersOf(permit: Permit | undefined): Generator<Permit> {
+  for (let other = permit ?? null; other !== null; other = other.rare?.enteredFrom ?? callerOf(other)) yield other;
+}

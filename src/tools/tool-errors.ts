@@ -28,10 +28,10 @@ class CallError extends LanekeeperError {
 export class ToolNotFoundError extends CallError {
   static override readonly errorName: string = "ToolNotFoundError";
 
-  constructor(tool: string, known: readonly string[]) {
+  constructor(tool: unknown, known: readonly string[]) {
     const names = known.slice(0, SHOWN).map((name) => JSON.stringify(name));
     const there = known.length === 0 ? "there are none" : `the tools are ${listOf(names, known.length)}`;
-    super(tool, `no tool is named ${showValue(tool)}; ${there}`);
+    super(typeof tool === "string" ? tool : "", `no tool is named ${showValue(tool)}; ${there}`);
   }
 }
 

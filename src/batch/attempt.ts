@@ -1,0 +1,241 @@
+/**
+ * One dispatch of a call: from the start of its body to whatever comes first, the body's end, its ceiling or a stop, and
+ * what becomes of the body after that.
+ *
+ * A1. It is open from its start until the first of these, and what comes later changes nothing in the run.
+ * A2. Every step is synchronous: the verdict stands, then nested runs stop, then the signal aborts, so that woken code
+ *     finds the books in order. Only then does the permit go back, and lets others in.
+ * A3. The permit goes back when the body has really ended, or when it is abandoned (`Semantics 4.8`).
+ */
+
+import { describeThrown } from "../base/describe-thrown.ts";
+import type { LanekeeperError } from "../base/errors.ts";
+import { CancelledError, ConfigurationError } from "../base/errors.ts";
+import type { Permit } from "../lanes/permit.ts";
+import type { Message } from "../protocol/message.ts";
+import { type BodyOutcome, bodyOutcome } from "../tools/body-outcome.ts";
+import { type ToolOutput, toolOutput } from "../tools/result-text.ts";
+import { fromThrown } from "../tools/thrown.ts";
+import type { Tool } from "../tools/tool.ts";
+import type { AgentLike, NestedRunOptions, RunLike } from "../tools/tool-context.ts";
+import { type ToolOutputError, ToolTimedOutError } from "../tools/tool-errors.ts";
+import { Activity } from "./activity.ts";
+import type { Call } from "./call.ts";
+import { CallContext } from "./call-context.ts";
+import { Ceiling } from "./ceiling.ts";
+import { abandonment, ceilingSeconds } from "./declared-seconds.ts";
+import type { Section } from "./event-log.ts";
+import type { NestedRun, NestingCall, RunScope } from "./run-scope.ts";
+import type { Delta } from "./run-state.ts";
+import type { StopReason } from "./stop.ts";
+
+/** How an attempt ended when nothing stopped it. */
+export type AttemptEnd =
+  | { readonly output: ToolOutput; readonly delta: Delta }
+  | { readonly error: LanekeeperError; readonly mayHaveLanded: boolean };
+
+export class Attempt implements NestingCall {
+  readonly call: Call;
+  /** From 1. */
+  readonly number: number;
+  readonly context: CallContext;
+  readonly activity: Activity;
+  readonly #delta: Delta;
+  readonly #controller: AbortController = new AbortController();
+  readonly #nested = new Set<NestedRun>();
+  readonly #onOver: (end: AttemptEnd) => void;
+  #permit: Permit | undefined;
+  #ceiling: Ceiling | undefined;
+  #startedAtMs = 0;
+  #open = true;
+  #watched = false;
+
+  /** `onOver` is told, at once, how it ended, unless a stop ended it. */
+  constructor(call: Call, number: number, onOver: (end: AttemptEnd) => void) {
+    this.call = call;
+    this.number = number;
+    this.#onOver = onOver;
+    this.activity = new Activity(call.scope.activity);
+    const { state, delta } = call.scope.state.view(() => this.#open);
+    this.#delta = delta;
+    this.context = new CallContext(this, this.#controller.signal, state);
+  }
+
+  /** Whether what the body does still counts. */
+  get isOpen(): boolean {
+    return this.#open;
+  }
+
+  get scope(): RunScope {
+    return this.call.scope;
+  }
+
+  get section(): Section {
+    return this.call.section;
+  }
+
+  nextNestedPath(): string {
+    return this.call.nextNestedPath();
+  }
+
+  /** Resolves when the places have gone back; also when they were abandoned. */
+  gone(): Promise<void> {
+    return new Promise((resolve) => (this.#permit === undefined ? resolve() : this.#permit.onGivenBack(resolve)));
+  }
+
+  /** Dispatches: the body starts in here, in the permit's places. */
+  start(tool: Tool, args: unknown, permit: Permit): void {
+    const { call, scope } = this;
+    this.#permit = permit;
+    this.#startedAtMs = scope.clock.monotonic();
+    call.attempt = this;
+    this.activity.begin("busy");
+    call.tell({
+      kind: "tool_dispatched",
+      detail: this.number === 1 ? "dispatched" : `dispatched again, attempt ${this.number}`,
+      attempt: this.number,
+      waitedSeconds: permit.waited,
+    });
+    const seconds = ceilingSeconds(call);
+    if (seconds !== undefined) {
+      const ceiling = new Ceiling(scope.clock, seconds, () => this.#timeOut(seconds));
+      this.#ceiling = ceiling;
+      // While everything below it waits, for lanes or for people, its time stands still (`Semantics 3.8`).
+      this.activity.onChange((state) => (state === "lanes" || state === "people" ? ceiling.pause() : ceiling.resume()));
+    }
+    void permit
+      .enter(() => bodyOutcome(() => tool.run?.(args, this.context)))
+      .then((outcome) => this.#bodyEnded(outcome));
+  }
+
+  /** Runs an agent below the call: `ctx.run`. */
+  startNested(agent: AgentLike, input: string | readonly Message[], options: NestedRunOptions): Promise<RunLike> {
+    if (!this.#open) {
+      return Promise.reject(
+        new ConfigurationError("ctx.run: expected a call in flight, got one that has had its verdict"),
+      );
+    }
+    const { startNested } = this.scope;
+    if (startNested === undefined) {
+      return Promise.reject(new ConfigurationError("ctx.run: expected a runner; give one to runBatch as `runner`"));
+    }
+    return startNested(this, agent, input, options);
+  }
+
+  enter<T>(code: () => T): T {
+    return this.#permit === undefined ? code() : this.#permit.enter(code);
+  }
+
+  attach(run: NestedRun): void {
+    this.#nested.add(run);
+    // The body with a run below it counts as waiting, awaited or not (`Semantics 4.6`).
+    if (this.#nested.size === 1) this.activity.end("busy");
+    this.scope.nestedRuns.add(run.settled);
+    void run.settled.then(() => {
+      this.#nested.delete(run);
+      this.scope.nestedRuns.delete(run.settled);
+      if (this.#nested.size === 0 && this.#open) this.activity.begin("busy");
+    });
+  }
+
+  /** The run stops, and the call has been told: what the body does no longer counts. False when that was so before. */
+  close(): boolean {
+    if (!this.#open) return false;
+    this.#open = false;
+    this.#ceiling?.cancel();
+    this.activity.onChange(undefined);
+    if (this.#nested.size === 0) this.activity.end("busy");
+    return true;
+  }
+
+  cancelNested(reason: StopReason): void {
+    for (const run of [...this.#nested]) run.cancel(reason);
+  }
+
+  /** Tells the body to stop, and watches it from now on. */
+  abort(error: LanekeeperError): void {
+    this.#controller.abort(error);
+    this.#watch();
+  }
+
+  #timeOut(seconds: number): void {
+    const { call } = this;
+    const error = new ToolTimedOutError(call.name, seconds);
+    if (!this.#end({ error, mayHaveLanded: call.tool?.idempotent !== true })) return;
+    this.#cancelWithCall();
+    this.abort(error);
+  }
+
+  #bodyEnded(outcome: BodyOutcome): void {
+    const { call, scope } = this;
+    const seconds = (scope.clock.monotonic() - this.#startedAtMs) / 1000;
+    const threw = "threw" in outcome;
+    if (this.#open) {
+      call.tell({ kind: "tool_completed", detail: threw ? "threw" : "returned", attempt: this.number, seconds });
+    }
+    // Reading a returned value may run code of its own, and that may stop the run.
+    if (this.#open && this.#end(this.#endOf(outcome))) this.#cancelWithCall();
+    else {
+      const detail = threw ? "threw late" : "returned late";
+      call.tell({ kind: "tool_late_result", detail, seconds, ...this.#lateContent(outcome) });
+    }
+    this.#permit?.end();
+    this.#watch();
+  }
+
+  #end(end: AttemptEnd): boolean {
+    if (!this.close()) return false;
+    this.#onOver(end);
+    return true;
+  }
+
+  #endOf(outcome: BodyOutcome): AttemptEnd {
+    const { call, scope } = this;
+    if ("threw" in outcome) {
+      const error = fromThrown(call.name, outcome.threw);
+      return { error, mayHaveLanded: error.mayHaveLanded };
+    }
+    try {
+      return { output: toolOutput(call.name, outcome.returned, scope.limits), delta: this.#delta };
+    } catch (error) {
+      // It returned, so that what it did is done; only its answer is lost.
+      return { error: error as ToolOutputError, mayHaveLanded: call.tool?.idempotent !== true };
+    }
+  }
+
+  #lateContent(outcome: BodyOutcome): { outcome: "returned" | "threw"; content: string } {
+    if ("threw" in outcome) return { outcome: "threw", content: describeThrown(outcome.threw) };
+    try {
+      return { outcome: "returned", content: toolOutput(this.call.name, outcome.returned, this.scope.limits).text };
+    } catch (error) {
+      return { outcome: "returned", content: (error as Error).message };
+    }
+  }
+
+  #cancelWithCall(): void {
+    if (this.#nested.size === 0) return;
+    const error = new CancelledError("the call in which this run was started has had its verdict");
+    this.cancelNested({ status: "cancelled", error, why: "its caller has had its verdict" });
+  }
+
+  /** Watches a body that outlives its verdict (`Semantics 4.8`); one that has gone is not watched. */
+  #watch(): void {
+    const permit = this.#permit;
+    if (permit === undefined || permit.givenBack || this.#watched) return;
+    this.#watched = true;
+    const { call, scope } = this;
+    const { seconds, abandon } = abandonment(call);
+    scope.deafBodies.watch({
+      places: permit,
+      seconds,
+      abandon,
+      onDue: () => {
+        const since = `${seconds} s after its verdict`;
+        if (abandon) {
+          call.tell({ kind: "tool_abandoned", detail: `abandoned: still running ${since}`, seconds });
+        } else
+          call.tell({ kind: "tool_overdue", detail: `overdue: still running ${since}, and its lanes wait`, seconds });
+      },
+    });
+  }
+}

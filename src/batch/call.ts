@@ -1,0 +1,137 @@
+import type { PendingCall } from "../protocol/gate.ts";
+import type { ToolResult } from "../protocol/tool-result.ts";
+import type { Tool } from "../tools/tool.ts";
+import type { Attempt } from "./attempt.ts";
+import type { Section, UnplacedToolEvent } from "./event-log.ts";
+import type { RunScope } from "./run-scope.ts";
+import type { Delta } from "./run-state.ts";
+import type { StopReason } from "./stop.ts";
+import { neverDispatched, stoppedInFlight } from "./verdict.ts";
+
+type Without<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
+
+/** An event of a call before the call has signed it. */
+export type CallNote = Without<UnplacedToolEvent, "callId" | "tool" | "tenant" | "turn" | "position">;
+
+/** What a body or a person brought, before the output gates have seen it. */
+export interface Brought {
+  /** The whole, plain JSON. */
+  readonly value: unknown;
+  /** What the model would be shown. */
+  readonly text: string;
+  /** What its body wrote to the run's state. */
+  readonly delta: Delta | undefined;
+}
+
+/** Where a call stands in its turn. */
+export interface CallPlace {
+  readonly turn: number;
+  /** From 0, among `of` calls. */
+  readonly position: number;
+  readonly of: number;
+}
+
+/** So many notes of one body are kept in `run.events`; the rest is live only, or a chatty body would fill the memory. */
+const MOST_NOTES = 1_000;
+
+/**
+ * One call of a batch, from what the model asked to its one verdict.
+ *
+ * C1. `settle` counts once; every verdict is told as exactly one of `tool_result`, `tool_error`, `tool_indeterminate`.
+ * C2. Whether its side effect may exist follows from whether a body of it was dispatched, and from nothing else.
+ */
+export class Call {
+  readonly scope: RunScope;
+  readonly id: string;
+  readonly name: string;
+  readonly turn: number;
+  readonly position: number;
+  readonly of: number;
+  readonly section: Section;
+  /** Undefined when no tool has the name. */
+  readonly tool: Tool | undefined;
+  /** The input form, as the gates left it. */
+  input: Record<string, unknown>;
+  parallelSafe = true;
+  /** How phases see it. */
+  state: "ready" | "suspended" | "answered" = "answered";
+  /** Set while it waits for somebody outside. */
+  pending: PendingCall | undefined;
+  /** The attempt that was dispatched last. */
+  attempt: Attempt | undefined;
+  brought: Brought | undefined;
+  #result: ToolResult | undefined;
+  #nestedRuns = 0;
+  #notes = 0;
+
+  constructor(
+    scope: RunScope,
+    place: CallPlace,
+    asked: { id: string; name: string; tool: Tool | undefined; input: Record<string, unknown> },
+  ) {
+    this.scope = scope;
+    this.turn = place.turn;
+    this.position = place.position;
+    this.of = place.of;
+    this.id = asked.id;
+    this.name = asked.name;
+    this.tool = asked.tool;
+    this.input = asked.input;
+    this.section = scope.events.openSection();
+  }
+
+  /** Its verdict, once it has one. */
+  get result(): ToolResult | undefined {
+    return this.#result;
+  }
+
+  /** What names it among all calls of all runs: the same in every attempt and after a resume (`Semantics 7.6`). */
+  get key(): string {
+    return `${this.scope.runId}/${this.scope.path}/${this.turn}.${this.position}`;
+  }
+
+  /** The path of the next run nested in it: `0/2.1`, and `0/2.1:2` for its second. */
+  nextNestedPath(): string {
+    this.#nestedRuns++;
+    const path = `${this.scope.path}/${this.turn}.${this.position}`;
+    return this.#nestedRuns === 1 ? path : `${path}:${this.#nestedRuns}`;
+  }
+
+  tell(note: CallNote, liveOnly = false): void {
+    const { id, name, turn, position, scope } = this;
+    const event = { ...note, callId: id, tool: name, tenant: scope.tenant, turn, position } as UnplacedToolEvent;
+    scope.events.emit(event, this.section, liveOnly);
+  }
+
+  /** Tells progress or a log line of the body: the first thousand are kept. */
+  tellOfBody(note: CallNote): void {
+    this.#notes++;
+    this.tell(note, this.#notes > MOST_NOTES);
+  }
+
+  /** Gives the call its verdict, unless it has one. */
+  settle(result: ToolResult): boolean {
+    if (this.#result !== undefined) return false;
+    this.#result = result;
+    if (result.status === "ok") {
+      this.tell({ kind: "tool_result", detail: "completed", content: result.content });
+      return true;
+    }
+    const { status, mayHaveLanded } = result;
+    const error = result.error?.toJSON() ?? { name: "LanekeeperError", code: "LANEKEEPER", message: result.content };
+    if (status === "indeterminate") {
+      this.tell({ kind: "tool_indeterminate", detail: result.content, error, mayHaveLanded: true });
+    } else this.tell({ kind: "tool_error", detail: result.content, status, error, mayHaveLanded });
+    return true;
+  }
+
+  /** The run stops: a call that has brought nothing gets the verdict of `Semantics 8`. */
+  stop(reason: StopReason): void {
+    if (this.#result !== undefined || this.brought !== undefined) return;
+    this.settle(
+      this.attempt === undefined
+        ? neverDispatched(this, reason.why)
+        : stoppedInFlight(this, this.tool?.idempotent === true, reason),
+    );
+  }
+}

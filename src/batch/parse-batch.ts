@@ -1,0 +1,44 @@
+import type { ToolCall } from "../protocol/message.ts";
+import { parseArguments } from "../tools/parse-arguments.ts";
+import { ToolInputError, ToolNotFoundError } from "../tools/tool-errors.ts";
+import type { BatchRequest } from "./batch.ts";
+import { Call } from "./call.ts";
+import { assignCallIds } from "./call-ids.ts";
+import type { RunScope } from "./run-scope.ts";
+import { failed, neverDispatched } from "./verdict.ts";
+
+/**
+ * Reads a turn's calls (`Semantics 2.5`, `2.9`, `2.10`): a bad one has its verdict when this returns, and the others are
+ * ready for their gates. `transcript` holds each call in a form that vendors accept.
+ */
+export function parseBatch(scope: RunScope, request: BatchRequest): { calls: Call[]; transcript: ToolCall[] } {
+  const ids = assignCallIds(request.calls, request.turn, request.seenIds);
+  const transcript: ToolCall[] = [];
+  const most = scope.limits.maxCallsPerTurn;
+  const calls = request.calls.map((asked, position) => {
+    const id = ids[position] as string;
+    const name = vendorName(asked.name);
+    const parsed = parseArguments(asked.args);
+    const input = parsed.ok ? parsed.input : parsed.kept;
+    const tool = typeof asked.name === "string" ? scope.tools.get(asked.name) : undefined;
+    transcript.push({ id, name, args: input });
+    const place = { turn: request.turn, position, of: request.calls.length };
+    const call = new Call(scope, place, { id, name, tool, input: structuredClone(input) });
+    call.tell({ kind: "tool_requested", detail: `asked for as call ${position + 1} of ${place.of}` });
+    if (request.refusal !== undefined) call.settle(neverDispatched(call, request.refusal));
+    else if (position >= most) call.settle(neverDispatched(call, `a turn runs at most ${most} calls`));
+    else if (tool === undefined) call.settle(failed(call, new ToolNotFoundError(asked.name, scope.tools.names())));
+    else if (!parsed.ok) call.settle(failed(call, new ToolInputError(name, [{ path: "", message: parsed.problem }])));
+    return call;
+  });
+  return { calls, transcript };
+}
+
+const VENDOR_NAME = /^[A-Za-z0-9_-]{1,64}$/;
+
+/** A name that no tool can have is kept as near as vendors accept it: the error shows what came. */
+function vendorName(name: unknown): string {
+  if (typeof name !== "string") return "unnamed";
+  if (VENDOR_NAME.test(name)) return name;
+  return name.replace(/[^A-Za-z0-9_-]/gu, "_").slice(0, 64) || "unnamed";
+}

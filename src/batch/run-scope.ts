@@ -1,0 +1,87 @@
+import type { Clock } from "../base/clock.ts";
+import type { ConcurrencyConfig } from "../lanes/concurrency-config.ts";
+import type { Lanes } from "../lanes/lanes.ts";
+import type { Approver, Guardrail, Hook } from "../protocol/gate.ts";
+import type { Message } from "../protocol/message.ts";
+import type { Usage } from "../protocol/usage.ts";
+import type { AgentLike, NestedRunOptions, RunLike } from "../tools/tool-context.ts";
+import type { ToolRegistry } from "../tools/tool-registry.ts";
+import type { Activity } from "./activity.ts";
+import type { DeafBodies } from "./deaf-bodies.ts";
+import type { EventLog, Section } from "./event-log.ts";
+import type { Limits } from "./limits.ts";
+import type { RunState } from "./run-state.ts";
+import type { Stop, StopReason } from "./stop.ts";
+
+/** What becomes of a run one of whose calls fails (`Semantics 7.1`). */
+export type OnToolError = "surface_to_model" | "fail_run";
+
+/** What a batch knows of the run that it belongs to. */
+export interface RunScope {
+  /** The outermost run's. */
+  readonly runId: string;
+  readonly path: string;
+  /** How many runs stand above. */
+  readonly depth: number;
+  readonly tenant: string;
+  /** The caller's own object. */
+  readonly context: unknown;
+  /** The tools that the run may call. */
+  readonly tools: ToolRegistry;
+  readonly lanes: Lanes;
+  /** What the agent narrows for its own turns. */
+  readonly narrowing: ConcurrencyConfig;
+  readonly onToolError: OnToolError;
+  readonly limits: Limits;
+  readonly toolCallSeconds: number | undefined;
+  readonly clock: Clock;
+  readonly stop: Stop;
+  readonly activity: Activity;
+  readonly events: EventLog;
+  readonly state: RunState;
+  /** What the run's model requests took so far, with those of runs nested in it. */
+  readonly usage: Usage;
+  readonly approver: Approver | undefined;
+  readonly guardrails: readonly Guardrail[];
+  readonly hooks: readonly Hook[];
+  readonly deafBodies: DeafBodies;
+  /** Settles with each run nested in a call of this one; the run settles after them. */
+  readonly nestedRuns: Set<Promise<unknown>>;
+  /** Whether a call may be set aside for somebody outside: somebody can take the answer up later. */
+  readonly canSuspend: boolean;
+  /** Runs an agent in a body; absent where nobody can. */
+  readonly startNested: StartNested | undefined;
+  /** Takes what a listener or a reducer threw when nobody else can. Never throws. */
+  readonly report: (error: unknown) => void;
+}
+
+/** Runs an agent below a call. Rejects with `ConfigurationError` for what could never work. */
+export type StartNested = (
+  call: NestingCall,
+  agent: AgentLike,
+  input: string | readonly Message[],
+  options: NestedRunOptions,
+) => Promise<RunLike>;
+
+/** A call in flight, as a run that starts below it sees it. */
+export interface NestingCall {
+  /** The run that the call belongs to. */
+  readonly scope: RunScope;
+  /** The call's: what goes on in the nested run counts below it. */
+  readonly activity: Activity;
+  /** The call's stretch of events. */
+  readonly section: Section;
+  /** Takes the next path below the call. */
+  nextNestedPath(): string;
+  /** Runs code in the call's body: what it asks of the lanes works on the call's places. */
+  enter<T>(code: () => T): T;
+  /** Ties a run to the call: cancelled with the call's verdict. */
+  attach(run: NestedRun): void;
+}
+
+/** A run below a call, as the call sees it. */
+export interface NestedRun {
+  cancel(reason: StopReason): void;
+  /** Resolves once the run has settled. */
+  readonly settled: Promise<unknown>;
+}
