@@ -129,13 +129,15 @@ export class Attempt implements NestingCall {
   attach(run: NestedRun): void {
     this.#nested.add(run);
     // The body with a run below it counts as waiting, awaited or not (`Semantics 4.6`).
-    if (this.#nested.size === 1) this.activity.end("busy");
+    if (this.#nested.size === 1 && this.#open) this.activity.end("busy");
     this.scope.nestedRuns.add(run.settled);
     void run.settled.then(() => {
       this.#nested.delete(run);
       this.scope.nestedRuns.delete(run.settled);
       if (this.#nested.size === 0 && this.#open) this.activity.begin("busy");
     });
+    // Its own start may have brought the verdict about.
+    if (!this.#open) run.cancel(callerSettled());
   }
 
   /** The run stops, and the call has been told: what the body does no longer counts. False when that was so before. */
@@ -213,9 +215,7 @@ export class Attempt implements NestingCall {
   }
 
   #cancelWithCall(): void {
-    if (this.#nested.size === 0) return;
-    const error = new CancelledError("the call in which this run was started has had its verdict");
-    this.cancelNested({ status: "cancelled", error, why: "its caller has had its verdict" });
+    if (this.#nested.size > 0) this.cancelNested(callerSettled());
   }
 
   /** Watches a body that outlives its verdict (`Semantics 4.8`); one that has gone is not watched. */
@@ -238,4 +238,9 @@ export class Attempt implements NestingCall {
       },
     });
   }
+}
+
+function callerSettled(): StopReason {
+  const error = new CancelledError("the call in which this run was started has had its verdict");
+  return { status: "cancelled", error, why: "its caller has had its verdict" };
 }

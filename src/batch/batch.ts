@@ -105,7 +105,8 @@ class Batch {
       await this.#resolve(this.#calls.length - 1);
       await this.#unlessClosed();
     } catch (ended) {
-      if (!(ended instanceof Stopped)) throw ended;
+      // A fault of ours must not leave a call without its result.
+      if (!(ended instanceof Stopped)) stopFor(this.#scope, new InternalError("a batch threw", { cause: ended }));
     } finally {
       ceiling?.cancel();
       this.#scope.activity.onChange(undefined);
@@ -115,11 +116,10 @@ class Batch {
 
   /** The ceiling on the tool phase stands still while nothing but people is waited for (`Semantics 7.4`). */
   #startCeiling(): Ceiling | undefined {
-    const { toolCallSeconds: seconds, clock, stop, activity } = this.#scope;
+    const { toolCallSeconds: seconds, clock, activity } = this.#scope;
     if (seconds === undefined) return undefined;
     const ceiling = new Ceiling(clock, seconds, () => {
-      const error = new DeadlineExceededError("toolCallSeconds", seconds);
-      stop.fire({ status: "failed", error, why: error.message });
+      stopFor(this.#scope, new DeadlineExceededError("toolCallSeconds", seconds));
     });
     activity.onChange((state) => (state === "people" ? ceiling.pause() : ceiling.resume()));
     return ceiling;
@@ -394,6 +394,10 @@ class Batch {
     for (const attempt of open) attempt.cancelNested(reason);
     for (const attempt of open) attempt.abort(reason.error);
   }
+}
+
+function stopFor({ stop }: RunScope, error: LanekeeperError): void {
+  stop.fire({ status: "failed", error, why: error.message });
 }
 
 const NOBODY_ANSWERS = {

@@ -66,8 +66,13 @@ export class EventLog {
     return section;
   }
 
-  /** The log of a run nested in a call, placed where it starts. */
-  nest(place: { path: string }, section: Section, sink: EventSink = this.#sink): EventLog {
+  /** The log of a run nested in a call, placed where it starts; `also` hear of that run beside this log's sink. */
+  nest(place: { path: string }, section: Section, also: readonly EventSink[] = []): EventLog {
+    const sinks = [this.#sink, ...also];
+    const tell: EventSink = (event) => {
+      for (const sink of sinks) sink(event);
+    };
+    const sink = also.length === 0 ? this.#sink : tell;
     const log = new EventLog({ runId: this.runId, path: place.path }, this.#clock, this.#live, sink);
     section.entries.push(log);
     return log;

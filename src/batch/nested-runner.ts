@@ -1,10 +1,14 @@
 import type { Clock } from "../base/clock.ts";
 import type { Lanes } from "../lanes/lanes.ts";
+import type { LaneSnapshot } from "../lanes/snapshot.ts";
 import type { DeafBodies } from "./deaf-bodies.ts";
 import type { StartNested } from "./run-scope.ts";
 
-/** Where a runner keeps what a batch needs of it. */
-export const BATCH_SIDE: unique symbol = Symbol.for("lanekeeper.batchSide") as never;
+/** A runner, as far as `runBatch` is given it: an `AgentRunner`. */
+export interface NestedRunner {
+  lanes(): LaneSnapshot[];
+  close(): Promise<void>;
+}
 
 /** What a batch needs of a runner: how to run an agent below a call, in the same lanes and by the same clock. */
 export interface BatchSide {
@@ -14,8 +18,14 @@ export interface BatchSide {
   readonly startNested: StartNested;
 }
 
-/** A runner, as far as `runBatch` uses it: an `AgentRunner`. */
-export interface NestedRunner {
-  /** @internal */
-  readonly [BATCH_SIDE]: BatchSide;
+/** Kept beside the runners: users see nothing of it. */
+const sides = new WeakMap<object, BatchSide>();
+
+export function showBatchSide(runner: NestedRunner, side: BatchSide): void {
+  sides.set(runner, side);
+}
+
+/** `undefined` for anything but a runner. */
+export function batchSideOf(runner: unknown): BatchSide | undefined {
+  return typeof runner === "object" && runner !== null ? sides.get(runner) : undefined;
 }

@@ -17,21 +17,33 @@ export function parseBatch(scope: RunScope, request: BatchRequest): { calls: Cal
   const most = scope.limits.maxCallsPerTurn;
   const calls = request.calls.map((asked, position) => {
     const id = ids[position] as string;
-    const name = vendorName(asked.name);
-    const parsed = parseArguments(asked.args);
-    const input = parsed.ok ? parsed.input : parsed.kept;
+    const { call: kept, problem } = vendorCall(asked, id);
+    transcript.push(kept);
     const tool = typeof asked.name === "string" ? scope.tools.get(asked.name) : undefined;
-    transcript.push({ id, name, args: input });
     const place = { turn: request.turn, position, of: request.calls.length };
-    const call = new Call(scope, place, { id, name, tool, input: structuredClone(input) });
+    const call = new Call(scope, place, { id, name: kept.name, tool, input: structuredClone(kept.args) });
     call.tell({ kind: "tool_requested", detail: `asked for as call ${position + 1} of ${place.of}` });
     if (request.refusal !== undefined) call.settle(neverDispatched(call, request.refusal));
     else if (position >= most) call.settle(neverDispatched(call, `a turn runs at most ${most} calls`));
     else if (tool === undefined) call.settle(failed(call, new ToolNotFoundError(asked.name, scope.tools.names())));
-    else if (!parsed.ok) call.settle(failed(call, new ToolInputError(name, [{ path: "", message: parsed.problem }])));
+    else if (problem !== undefined) {
+      call.settle(failed(call, new ToolInputError(kept.name, [{ path: "", message: problem }])));
+    }
     return call;
   });
   return { calls, transcript };
+}
+
+/** A call as vendors accept it in a transcript, with its arguments in input form; and what was wrong with those. */
+export function vendorCall(
+  { name, args }: ToolCall,
+  id: string,
+): { call: ToolCall & { args: Record<string, unknown> }; problem: string | undefined } {
+  const parsed = parseArguments(args);
+  return {
+    call: { id, name: vendorName(name), args: parsed.ok ? parsed.input : parsed.kept },
+    problem: parsed.ok ? undefined : parsed.problem,
+  };
 }
 
 const VENDOR_NAME = /^[A-Za-z0-9_-]{1,64}$/;

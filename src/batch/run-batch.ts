@@ -21,7 +21,7 @@ import { DeafBodies } from "./deaf-bodies.ts";
 import { EventLog } from "./event-log.ts";
 import { checkLimits, type LimitOptions } from "./limits.ts";
 import { listenerOf } from "./listener.ts";
-import { BATCH_SIDE, type NestedRunner } from "./nested-runner.ts";
+import { batchSideOf, type NestedRunner } from "./nested-runner.ts";
 import type { OnToolError, RunScope } from "./run-scope.ts";
 import { RunState } from "./run-state.ts";
 import { Stop } from "./stop.ts";
@@ -152,7 +152,7 @@ function makeScope(
   checkFunction("runBatch.onError", options.onError);
   checkOneOf("runBatch.onToolError", onToolError, ["surface_to_model", "fail_run"]);
   const tools = options.tools instanceof ToolRegistry ? options.tools : new ToolRegistry(options.tools);
-  const side = options.runner === undefined ? undefined : options.runner?.[BATCH_SIDE];
+  const side = batchSideOf(options.runner);
   if (options.runner !== undefined && side === undefined) refuse("runBatch.runner", "an AgentRunner", options.runner);
   const clock = options.clock ?? side?.clock ?? systemClock;
   const narrowing = new ConcurrencyConfig(options.concurrency ?? {});

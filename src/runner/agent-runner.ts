@@ -1,0 +1,330 @@
+import { CancelledError, ConfigurationError } from "../base/errors.ts";
+import { checkOptions, refuse } from "../base/option-checks.ts";
+import { Activity } from "../batch/activity.ts";
+import { checkToolNames } from "../batch/check-tool-names.ts";
+import { currentAttempt } from "../batch/current-call.ts";
+import { DeafBodies } from "../batch/deaf-bodies.ts";
+import { EventLog, type EventSink } from "../batch/event-log.ts";
+import { listenerOf } from "../batch/listener.ts";
+import { type NestedRunner, showBatchSide } from "../batch/nested-runner.ts";
+import type { NestingCall, RunScope, StartNested } from "../batch/run-scope.ts";
+import { RunState } from "../batch/run-state.ts";
+import { Stop } from "../batch/stop.ts";
+import { type ConcurrencyChanges, type ConcurrencyConfig, changedConfig } from "../lanes/concurrency-config.ts";
+import { outsidePermits } from "../lanes/current-permit.ts";
+import type { LaneSnapshot } from "../lanes/snapshot.ts";
+import type { Message } from "../protocol/message.ts";
+import type { ModelProvider } from "../protocol/model.ts";
+import type { Usage } from "../protocol/usage.ts";
+import type { ToolRegistry } from "../tools/tool-registry.ts";
+import { Agent } from "./agent.ts";
+import { toolsOf } from "./agent-tools.ts";
+import { Execution } from "./execution.ts";
+import { readInput } from "./read-input.ts";
+import type { Run } from "./run.ts";
+import { checkRunOptions, type RunArguments, type RunOptions } from "./run-options.ts";
+import { RunStream } from "./run-stream.ts";
+import { type CheckedRunner, checkRunner, type RunnerOptions } from "./runner-options.ts";
+
+/** How long `close` lets runs go on when nothing is said. */
+const DEFAULT_DRAIN_SECONDS = 10;
+
+/** What begins a run: it stands when this returns, and works when it is called. */
+interface Prepared {
+  readonly execution: Execution;
+  start(): Promise<Run<unknown>>;
+}
+
+/**
+ * Runs agents: asks their models, runs what those ask for in lanes, and gives back one transcript (`Semantics 2`).
+ *
+ * One runner serves any number of runs at once; its lanes bound them together. A run started in a tool's body is nested:
+ * it works on the places of the body's call, and stops with it (`Semantics 4.6`).
+ *
+ * `Context` is what the tools expect as `context`; each run must be given it.
+ *
+ * @example
+ * const runner = new AgentRunner({ provider, tools: [search], concurrency: { perTool: { search: 4 } } });
+ * const run = await runner.run(planner, "Four nights near Kyoto.", { tenant: "acme" });
+ * if (run.status === "completed") console.log(run.output);
+ */
+export class AgentRunner<Context = unknown> implements NestedRunner {
+  readonly #parts: CheckedRunner;
+  readonly #deafBodies: DeafBodies;
+  readonly #toolsOf = new WeakMap<Agent<unknown>, ToolRegistry>();
+  /** Outermost runs that have not settled. */
+  readonly #active = new Map<Execution, Promise<unknown>>();
+  #closing: Promise<void> | undefined;
+  readonly #startNested: StartNested = (call, agent, input, given) => this.#nest(call, agent, input, given).start();
+
+  /** @throws ConfigurationError (`CONFIGURATION`) for every option that could never work, unknown ones included. */
+  constructor(options: RunnerOptions<Context> = {}) {
+    this.#parts = checkRunner(options as RunnerOptions);
+    const { clock, lanes, agents } = this.#parts;
+    this.#deafBodies = new DeafBodies(clock);
+    for (const agent of agents) this.#tools(agent);
+    // Lanes that are shared may bound tools of others.
+    if (options.lanes === undefined) checkToolNames("concurrency", lanes.config, this.#toolNames());
+    showBatchSide(this, { lanes, clock, deafBodies: this.#deafBodies, startNested: this.#startNested });
+  }
+
+  /**
+   * Runs an agent to its end (`Semantics 2.1`). `input` is a text, or a conversation to go on with.
+   *
+   * **Cancellation:** `signal` settles the run at once, as `cancelled`: calls in flight are told apart from those that
+   * never went out (`Semantics 8`), their signals abort, and nobody waits for bodies that do not listen.
+   *
+   * @throws ConfigurationError (`CONFIGURATION`), as a rejection, for what could never work: the one way to reject. What
+   * happens inside a run resolves: read `status`.
+   */
+  run<Output, AgentContext>(
+    agent: Agent<Output, AgentContext>,
+    input: string | readonly Message[],
+    ...[options]: RunArguments<Context & AgentContext>
+  ): Promise<Run<Output>> {
+    try {
+      return this.#prepare(agent as Agent<unknown>, input, options as RunOptions | undefined).start() as Promise<
+        Run<Output>
+      >;
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /**
+   * The same, told as it happens: events in live order, with text deltas where the provider streams.
+   *
+   * @throws ConfigurationError (`CONFIGURATION`), at once, for what could never work.
+   */
+  stream<Output, AgentContext>(
+    agent: Agent<Output, AgentContext>,
+    input: string | readonly Message[],
+    ...[options]: RunArguments<Context & AgentContext>
+  ): RunStream<Output> {
+    return new RunStream<Output>((sink) => {
+      const { execution, start } = this.#prepare(
+        agent as Agent<unknown>,
+        input,
+        options as RunOptions | undefined,
+        sink,
+      );
+      const cancel = (): void => {
+        const error = new CancelledError("the run was cancelled: its stream was left");
+        execution.cancel({ status: "cancelled", error, why: "the run was cancelled" });
+      };
+      return { run: start() as Promise<Run<Output>>, cancel };
+    });
+  }
+
+  /** Every lane that is declared, used or waited for, at this moment (`Semantics 4.9`). */
+  lanes(): LaneSnapshot[] {
+    return this.#parts.lanes.snapshot();
+  }
+
+  /**
+   * Changes bounds and ceilings while runs go on: only what is named changes (`Semantics 4.9`).
+   *
+   * Raising a bound wakes waiting calls at once; lowering one stops nobody.
+   *
+   * @throws ConfigurationError (`CONFIGURATION`), and then nothing has changed.
+   */
+  configure(changes: ConcurrencyChanges): void {
+    const { lanes } = this.#parts;
+    checkToolNames("concurrency", changedConfig(lanes.config, changes), this.#toolNames(lanes.config));
+    lanes.configure(changes);
+  }
+
+  /**
+   * Ends the runner: new runs are refused from now on, those that go on may take `drainSeconds` (default 10; 0 for none),
+   * and are then cancelled. Resolves when all have settled. Closing twice is closing once.
+   *
+   * @throws ConfigurationError (`CONFIGURATION`), as a rejection, for a drain that is no duration.
+   */
+  close(options: { drainSeconds?: number } = {}): Promise<void> {
+    try {
+      const { drainSeconds = DEFAULT_DRAIN_SECONDS } = checkOptions("close", options, ["drainSeconds"]);
+      if (typeof drainSeconds !== "number" || !(drainSeconds >= 0)) {
+        refuse("close.drainSeconds", "a number of seconds, 0 or more", drainSeconds);
+      }
+      this.#closing ??= this.#close(drainSeconds);
+      return this.#closing;
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /** The same as {@link AgentRunner.close} with its defaults, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #close(drainSeconds: number): Promise<void> {
+    const drained = Promise.all(this.#active.values());
+    if (this.#active.size > 0) {
+      const cancel = (): void => {
+        const error = new CancelledError("the run was cancelled: its runner was closed");
+        for (const execution of this.#active.keys()) {
+          execution.cancel({ status: "cancelled", error, why: "the runner was closed" });
+        }
+      };
+      if (drainSeconds === 0) cancel();
+      const isBounded = drainSeconds > 0 && drainSeconds < Number.POSITIVE_INFINITY;
+      const timer = isBounded ? this.#parts.clock.setTimer(drainSeconds * 1000, cancel) : undefined;
+      await drained;
+      timer?.cancel();
+    }
+  }
+
+  #prepare(agent: Agent<unknown>, input: unknown, options: RunOptions | undefined, sink?: EventSink): Prepared {
+    const given = checkRunOptions(options);
+    const caller = currentAttempt();
+    if (caller?.isOpen === true && given.detached !== true) {
+      if (given.runId !== undefined && given.runId !== caller.scope.runId) {
+        refuse("run.runId", "none in a nested run, which has its caller's", given.runId);
+      }
+      return this.#nest(caller, agent, input, given, sink);
+    }
+    if (this.#closing !== undefined) {
+      throw new ConfigurationError("runner: expected one that is open, got one that was closed");
+    }
+    const plan = this.#plan(agent, input, given);
+    const { clock, ids, onEvent } = this.#parts;
+    const { tenant = "default", runId = ids.next("run"), context } = given;
+    const sinks = [onEvent, ...this.#sinks(given, sink)];
+    const events = new EventLog({ runId, path: "0" }, clock, { next: 0 }, (event) => {
+      for (const tell of sinks) tell(event);
+    });
+    const place = { runId, path: "0", depth: 0, tenant, context, activity: new Activity(), events };
+    const execution = this.#execution(plan, given, place, sink !== undefined);
+    const start = (): Promise<Run<unknown>> => {
+      const run = execution.run();
+      this.#active.set(execution, run);
+      void run.then(() => this.#active.delete(execution));
+      return run;
+    };
+    // Detached, or in what a settled call left behind: nobody lends it a place (`Semantics 2.8`).
+    return { execution, start: caller === undefined ? start : () => outsidePermits(start) };
+  }
+
+  /** A run below a call: in its places and its tenant, stopped with it. */
+  #nest(call: NestingCall, agent: unknown, input: unknown, options: RunOptions, sink?: EventSink): Prepared {
+    const given = checkRunOptions(options);
+    const { runId, tenant, depth, events, usage, context } = call.scope;
+    if (given.tenant !== undefined && given.tenant !== tenant) {
+      refuse("run.tenant", `the caller's, ${JSON.stringify(tenant)}, or none`, given.tenant);
+    }
+    const { maxDepth } = this.#parts.limits;
+    if (depth >= maxDepth) {
+      throw new ConfigurationError(`limits.maxDepth: expected at most ${maxDepth} runs above one, got one more`);
+    }
+    const plan = this.#plan(agent, input, given);
+    const path = call.nextNestedPath();
+    const place = {
+      runId,
+      path,
+      depth: depth + 1,
+      tenant,
+      context: "context" in given ? given.context : context,
+      activity: new Activity(call.activity),
+      events: events.nest({ path }, call.section, this.#sinks(given, sink)),
+    };
+    const execution = this.#execution(plan, given, place, sink !== undefined);
+    const start = (): Promise<Run<unknown>> => {
+      const run = call.enter(() => execution.run());
+      const settled = run.then((nested) => addUsage(usage, nested.usage));
+      call.attach({ cancel: (reason) => execution.cancel(reason), settled });
+      return run;
+    };
+    return { execution, start };
+  }
+
+  /** What is to be run, checked as a whole before anything of it stands. */
+  #plan(agent: unknown, input: unknown, { state }: RunOptions): RunPlan {
+    if (!(agent instanceof Agent)) refuse("agent", "an Agent", agent);
+    const provider = agent.provider ?? this.#parts.provider;
+    if (provider === undefined) {
+      throw new ConfigurationError(
+        `agent ${JSON.stringify(agent.name)}.provider: expected one there or on the runner, got neither`,
+      );
+    }
+    return {
+      agent: agent as Agent<unknown>,
+      provider,
+      tools: this.#tools(agent as Agent<unknown>),
+      messages: readInput(input),
+      state: new RunState(agent.state, state as Record<string, unknown> | undefined),
+    };
+  }
+
+  #execution(
+    { agent, provider, tools, messages, state }: RunPlan,
+    given: RunOptions,
+    place: Place,
+    streams: boolean,
+  ): Execution {
+    const { lanes, limits, deadlines, clock, gates, report } = this.#parts;
+    const scope: RunScope = {
+      ...place,
+      ...gates,
+      tools,
+      lanes,
+      limits,
+      clock,
+      state,
+      report,
+      narrowing: agent.concurrency,
+      onToolError: agent.onToolError,
+      toolCallSeconds: deadlines.toolCallSeconds,
+      stop: new Stop(),
+      usage: { inputTokens: 0, outputTokens: 0, totalTokens: 0 },
+      deafBodies: this.#deafBodies,
+      nestedRuns: new Set(),
+      canSuspend: true,
+      startNested: this.#startNested,
+    };
+    return new Execution({ scope, agent, provider, deadlines, messages, signal: given.signal, streams });
+  }
+
+  #sinks({ onEvent }: RunOptions, sink: EventSink | undefined): EventSink[] {
+    const sinks: EventSink[] = onEvent === undefined ? [] : [listenerOf(onEvent, this.#parts.report)];
+    return sink === undefined ? sinks : [...sinks, sink];
+  }
+
+  #tools(agent: Agent<unknown>): ToolRegistry {
+    let tools = this.#toolsOf.get(agent);
+    if (tools === undefined) {
+      tools = toolsOf(agent, this.#parts.tools);
+      this.#toolsOf.set(agent, tools);
+    }
+    return tools;
+  }
+
+  /** Every tool that a bound may name; what is bounded already was right when it was declared. */
+  #toolNames(bounded?: ConcurrencyConfig): Set<string> {
+    const { tools, agents } = this.#parts;
+    const names = new Set(tools.names());
+    for (const agent of agents) for (const name of this.#tools(agent).names()) names.add(name);
+    for (const field of ["perTool", "perToolSeconds"] as const) {
+      for (const name of Object.keys(bounded?.[field] ?? {})) names.add(name);
+    }
+    return names;
+  }
+}
+
+/** What a run is made from. */
+interface RunPlan {
+  readonly agent: Agent<unknown>;
+  readonly provider: ModelProvider;
+  readonly tools: ToolRegistry;
+  readonly messages: Message[];
+  readonly state: RunState;
+}
+
+/** Where a run stands. */
+type Place = Pick<RunScope, "runId" | "path" | "depth" | "tenant" | "context" | "activity" | "events">;
+
+function addUsage(to: Usage, more: Usage): void {
+  to.inputTokens += more.inputTokens;
+  to.outputTokens += more.outputTokens;
+  to.totalTokens += more.totalTokens;
+}

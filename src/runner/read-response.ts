@@ -1,0 +1,70 @@
+import { describeThrown } from "../base/describe-thrown.ts";
+import { LanekeeperError } from "../base/errors.ts";
+import { showValue } from "../base/show-value.ts";
+import type { ToolCall } from "../protocol/message.ts";
+import type { FinishReason, ModelResponse } from "../protocol/model.ts";
+import type { Usage } from "../protocol/usage.ts";
+import { ProviderError } from "./runner-errors.ts";
+
+const FINISHES: readonly FinishReason[] = ["stop", "tool_calls", "length", "refusal", "content_filter", "other"];
+
+/**
+ * What a provider answered, checked and copied: a provider that reuses or changes its objects changes nothing here.
+ *
+ * @throws ProviderError (`PROVIDER`) for what is no response, and for one that cannot be read.
+ */
+export function readResponse(provider: string, response: unknown): ModelResponse {
+  try {
+    return read(provider, response);
+  } catch (error) {
+    if (error instanceof ProviderError) throw error;
+    throw new ProviderError(`${provider}: expected a response that can be read: ${describeThrown(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+/** The run's error for what a provider threw: its own word where it is one of ours. */
+export function fromProvider(provider: string, threw: unknown): LanekeeperError {
+  if (LanekeeperError.is(threw)) return threw;
+  return new ProviderError(`${provider}: ${describeThrown(threw)}`, { cause: threw });
+}
+
+function read(provider: string, response: unknown): ModelResponse {
+  if (typeof response !== "object" || response === null) return bad(provider, "a response", response);
+  const { content, toolCalls, usage, finishReason, vendor } = response as Record<keyof ModelResponse, unknown>;
+  if (typeof content !== "string") return bad(provider, "response.content: a text", content);
+  if (!FINISHES.includes(finishReason as FinishReason)) {
+    return bad(provider, `response.finishReason: one of ${FINISHES.join(", ")}`, finishReason);
+  }
+  if (!Array.isArray(toolCalls)) return bad(provider, "response.toolCalls: an array", toolCalls);
+  const calls = toolCalls.map((call: unknown, at) => {
+    if (typeof call !== "object" || call === null) {
+      return bad(provider, `response.toolCalls[${at}]: { id, name, args }`, call);
+    }
+    const { id, name, args } = call as ToolCall;
+    return { id, name, args };
+  });
+  return {
+    content,
+    toolCalls: calls,
+    usage: readUsage(usage),
+    finishReason: finishReason as FinishReason,
+    ...(vendor === undefined ? {} : { vendor: structuredClone(vendor) }),
+  };
+}
+
+/** A vendor that does not tell its tokens leaves 0. */
+function readUsage(usage: unknown): Usage {
+  const given = (typeof usage === "object" && usage !== null ? usage : {}) as Partial<Record<keyof Usage, unknown>>;
+  const inputTokens = tokens(given.inputTokens);
+  const outputTokens = tokens(given.outputTokens);
+  return { inputTokens, outputTokens, totalTokens: tokens(given.totalTokens) || inputTokens + outputTokens };
+}
+
+const tokens = (count: unknown): number =>
+  typeof count === "number" && Number.isFinite(count) && count > 0 ? count : 0;
+
+function bad(provider: string, expected: string, came: unknown): never {
+  throw new ProviderError(`${provider}: expected ${expected}, got ${showValue(came)}`);
+}

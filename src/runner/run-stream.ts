@@ -1,0 +1,67 @@
+import { ConfigurationError } from "../base/errors.ts";
+import type { RunEvent } from "../protocol/event.ts";
+import type { Run } from "./run.ts";
+
+/**
+ * A run's events as they happen, with text deltas where the provider streams (`Semantics 2.3`).
+ *
+ * Read it once. Events wait for a slow reader, and the run does not. Without a reader the run goes on all the same.
+ *
+ * **Cancellation:** leaving the loop early cancels the run, and goes on when the run has settled.
+ */
+export class RunStream<Output = string> implements AsyncIterable<RunEvent> {
+  /** The same as `runner.run` gives. */
+  readonly run: Promise<Run<Output>>;
+  readonly #events: RunEvent[] = [];
+  readonly #cancel: () => void;
+  #next = 0;
+  #wake: (() => void) | undefined;
+  #ended = false;
+  #isRead = false;
+
+  /** @internal `start` is given where events go, and gives the run and how to cancel it. */
+  constructor(start: (sink: (event: RunEvent) => void) => { run: Promise<Run<Output>>; cancel: () => void }) {
+    const { run, cancel } = start((event) => {
+      if (this.#ended) return;
+      this.#events.push(event);
+      this.#wake?.();
+    });
+    this.#cancel = cancel;
+    this.run = run.then((settled) => {
+      this.#ended = true;
+      this.#wake?.();
+      return settled;
+    });
+  }
+
+  /** @throws ConfigurationError (`CONFIGURATION`) when it was read before. */
+  [Symbol.asyncIterator](): AsyncIterator<RunEvent, undefined> {
+    if (this.#isRead) throw new ConfigurationError("stream: expected one reader, got a second; read it once");
+    this.#isRead = true;
+    return {
+      next: async () => {
+        while (this.#next >= this.#events.length && !this.#ended) {
+          await new Promise<void>((wake) => {
+            this.#wake = wake;
+          });
+        }
+        const event = this.#events[this.#next];
+        if (event === undefined) return { done: true, value: undefined };
+        this.#next++;
+        // What was read is let go of, in pieces that keep this cheap.
+        if (this.#next === 1_000) {
+          this.#events.splice(0, this.#next);
+          this.#next = 0;
+        }
+        return { done: false, value: event };
+      },
+      return: async () => {
+        if (!this.#ended) this.#cancel();
+        this.#events.length = 0;
+        this.#next = 0;
+        await this.run;
+        return { done: true, value: undefined };
+      },
+    };
+  }
+}

@@ -1,0 +1,130 @@
+import { type Clock, systemClock } from "../base/clock.ts";
+import { ConfigurationError } from "../base/errors.ts";
+import { type Ids, systemIds } from "../base/ids.ts";
+import { checkFunction, checkOptions, refuse } from "../base/option-checks.ts";
+import { type CheckedGates, checkGates } from "../batch/check-gates.ts";
+import { DeadlineConfig, type DeadlineOptions } from "../batch/deadline-config.ts";
+import { checkLimits, type LimitOptions, type Limits } from "../batch/limits.ts";
+import { listenerOf } from "../batch/listener.ts";
+import { ConcurrencyConfig, type ConcurrencyOptions } from "../lanes/concurrency-config.ts";
+import { Lanes } from "../lanes/lanes.ts";
+import type { RunEvent } from "../protocol/event.ts";
+import type { Approver, Guardrail, Hook } from "../protocol/gate.ts";
+import type { ModelProvider } from "../protocol/model.ts";
+import type { Tool } from "../tools/tool.ts";
+import { ToolRegistry } from "../tools/tool-registry.ts";
+import { Agent } from "./agent.ts";
+import { checkProvider } from "./check-provider.ts";
+
+/** What an `AgentRunner` is made of; everything may be left out. */
+export interface RunnerOptions<Context = unknown> {
+  /** Asked for every agent that has no provider of its own. */
+  provider?: ModelProvider | undefined;
+  /** The tools that agents may name, and have when they name none: a list, or a registry. */
+  // biome-ignore lint/suspicious/noExplicitAny: a list of tools holds tools of any arguments.
+  tools?: readonly Tool<any, Context>[] | ToolRegistry | undefined;
+  /** Agents checked now, with everything they name. Others are checked at their first run. */
+  agents?: readonly Agent<unknown, Context>[] | undefined;
+  /** The bounds of the runner's lanes (`Semantics 4.1`). Not beside `lanes`. */
+  concurrency?: ConcurrencyOptions | ConcurrencyConfig | undefined;
+  /** Lanes shared with other runners, `runBatch` or tools of other frameworks. Default: the runner's own. */
+  lanes?: Lanes | undefined;
+  /** Ceilings on each run (`Semantics 7.4`). Default: none. */
+  deadlines?: DeadlineOptions | DeadlineConfig | undefined;
+  limits?: LimitOptions | undefined;
+  /** Asked for each call that requires approval, one at a time. Without one such a call suspends its run. */
+  approver?: Approver | undefined;
+  guardrails?: readonly Guardrail[] | undefined;
+  hooks?: readonly Hook[] | undefined;
+  /** Told each event of each run as it happens. What it throws goes to `onError`. */
+  onEvent?: ((event: RunEvent) => void) | undefined;
+  /** Told what a listener threw, and nothing else. Default: dropped. */
+  onError?: ((error: unknown) => void) | undefined;
+  /** Default: the host's. Lanes given as `lanes` keep their own. */
+  clock?: Clock | undefined;
+  /** Default: random UUIDs. */
+  ids?: Ids | undefined;
+}
+
+const KNOWN = [
+  "provider",
+  "tools",
+  "agents",
+  "concurrency",
+  "lanes",
+  "deadlines",
+  "limits",
+  "approver",
+  "guardrails",
+  "hooks",
+  "onEvent",
+  "onError",
+  "clock",
+  "ids",
+] as const satisfies readonly (keyof RunnerOptions)[];
+
+/** {@link RunnerOptions}, checked and complete. */
+export interface CheckedRunner {
+  readonly provider: ModelProvider | undefined;
+  readonly tools: ToolRegistry;
+  readonly agents: readonly Agent<unknown>[];
+  readonly lanes: Lanes;
+  readonly deadlines: DeadlineConfig;
+  readonly limits: Limits;
+  readonly gates: CheckedGates;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  /** Never throws. */
+  readonly onEvent: (event: RunEvent) => void;
+  /** Never throws. */
+  readonly report: (error: unknown) => void;
+}
+
+/** @throws ConfigurationError (`CONFIGURATION`) for every option that could never work, unknown ones included. */
+export function checkRunner(options: RunnerOptions): CheckedRunner {
+  checkOptions("runner", options, KNOWN);
+  const { agents = [], lanes, concurrency, clock = systemClock, ids = systemIds } = options;
+  checkFunction("runner.onEvent", options.onEvent);
+  checkFunction("runner.onError", options.onError);
+  checkMembers("runner.clock", clock, ["now", "monotonic", "setTimer"]);
+  checkMembers("runner.ids", ids, ["next"]);
+  if (lanes !== undefined && !(lanes instanceof Lanes)) refuse("runner.lanes", "a Lanes", lanes);
+  if (lanes !== undefined && concurrency !== undefined) {
+    throw new ConfigurationError(
+      "runner.concurrency: expected it where the shared lanes are made, got it beside `lanes`",
+    );
+  }
+  const report = listenerOf(options.onError, () => {});
+  const config = new ConcurrencyConfig(concurrency ?? {});
+  return {
+    provider: checkProvider("runner.provider", options.provider),
+    tools: options.tools instanceof ToolRegistry ? options.tools : new ToolRegistry(options.tools ?? []),
+    agents: checkAgents(agents),
+    lanes: lanes ?? new Lanes(config, { clock, onError: report }),
+    deadlines: new DeadlineConfig(options.deadlines ?? {}),
+    limits: checkLimits(options.limits),
+    gates: checkGates("runner", options),
+    clock,
+    ids,
+    onEvent: listenerOf(options.onEvent, report),
+    report,
+  };
+}
+
+function checkAgents(agents: readonly unknown[]): readonly Agent<unknown>[] {
+  if (!Array.isArray(agents)) refuse("runner.agents", "an array of agents", agents);
+  const names = new Set<string>();
+  return agents.map((agent: unknown, at) => {
+    if (!(agent instanceof Agent)) refuse(`runner.agents[${at}]`, "an Agent", agent);
+    if (names.has(agent.name)) refuse(`runner.agents[${at}].name`, "a name of its own", agent.name);
+    names.add(agent.name);
+    return agent as Agent<unknown>;
+  });
+}
+
+function checkMembers(path: string, value: unknown, functions: readonly string[]): void {
+  const members = value as Record<string, unknown> | null;
+  const isWhole =
+    typeof value === "object" && members !== null && functions.every((name) => typeof members[name] === "function");
+  if (!isWhole) refuse(path, `an object with ${functions.join(", ")}`, value);
+}
