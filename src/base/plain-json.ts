@@ -73,7 +73,7 @@ export function freezeJson<T>(value: T): T {
 }
 
 /** Sets a member as data, whatever its name (J4). */
-export function setMember(object: object, key: string, value: unknown): void {
+function setMember(object: object, key: string, value: unknown): void {
   if (key === "__proto__") {
     Object.defineProperty(object, key, { value, enumerable: true, writable: true, configurable: true });
   } else {

@@ -8,7 +8,7 @@ export const wellFormed: (text: string) => string =
   native === undefined ? replaceLoneSurrogates : (text) => native.call(text);
 
 /** What {@link wellFormed} does on hosts that have no such method. */
-export function replaceLoneSurrogates(text: string): string {
+function replaceLoneSurrogates(text: string): string {
   return text.replace(LONE_SURROGATE, "\uFFFD");
 }
 

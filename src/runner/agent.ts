@@ -11,7 +11,7 @@ import { isTool } from "../tools/tool-registry.ts";
 import { checkProvider } from "./check-provider.ts";
 
 /** How many model responses a run may take when nothing is declared. */
-export const DEFAULT_MAX_TURNS = 20;
+const DEFAULT_MAX_TURNS = 20;
 
 /** What an {@link Agent} is made of. */
 export interface AgentOptions<Context = unknown> {
