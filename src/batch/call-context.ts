@@ -1,14 +1,18 @@
 import type { Clock } from "../base/clock.ts";
-import { refuse } from "../base/option-checks.ts";
+import { describeThrown } from "../base/describe-thrown.ts";
+import { ConfigurationError } from "../base/errors.ts";
 import { plainJson } from "../base/plain-json.ts";
+import { showValue } from "../base/show-value.ts";
 import type { Message } from "../protocol/message.ts";
 import type { AgentLike, NestedRunOptions, RunLike, ToolContext, ToolState } from "../tools/tool-context.ts";
 import type { Attempt } from "./attempt.ts";
 
 /**
- * What one attempt's body is given, and who holds the attempt's permit.
+ * What one attempt's body is given.
  *
- * Its functions need no `this`, since bodies take them apart.
+ * Its functions need no `this`, since bodies take them apart. Once the attempt is over they do nothing, whatever they are
+ * given: they may be called from a timer, and what they threw there would end the process (`Semantics 2.8`). Nothing in
+ * the runtime reads it, so that a body which writes to it changes nothing elsewhere.
  */
 export class CallContext implements ToolContext {
   readonly signal: AbortSignal;
@@ -43,32 +47,33 @@ export class CallContext implements ToolContext {
     this.clock = scope.clock;
   }
 
-  /** The attempt behind a context; `undefined` for anything else that may hold a permit. */
-  static attemptOf(holder: unknown): Attempt | undefined {
-    return typeof holder === "object" && holder !== null && #attempt in holder ? holder.#attempt : undefined;
-  }
-
   readonly progress = (fraction: number, note?: string): void => {
-    if (typeof fraction !== "number" || !(fraction >= 0 && fraction <= 1)) {
-      refuse("ctx.progress", "a fraction from 0 to 1", fraction);
-    }
-    if (note !== undefined && typeof note !== "string") refuse("ctx.progress note", "a text", note);
+    const isFraction = typeof fraction === "number" && fraction >= 0 && fraction <= 1;
     if (!this.#attempt.isOpen) return;
-    const detail = note ?? `${Math.round(fraction * 100)} %`;
-    this.#attempt.call.tellOfBody({
-      kind: "tool_progress",
-      detail,
-      fraction,
-      ...(note === undefined ? {} : { note }),
-    });
+    if (!isFraction) this.#complain("ctx.progress", "a fraction from 0 to 1", fraction);
+    else if (note !== undefined && typeof note !== "string") this.#complain("ctx.progress note", "a text", note);
+    else {
+      const detail = note ?? `${Math.round(fraction * 100)} %`;
+      const noted = note === undefined ? {} : { note };
+      this.#attempt.call.tellOfBody({ kind: "tool_progress", detail, fraction, ...noted });
+    }
   };
 
   readonly log = (message: string, fields?: Readonly<Record<string, unknown>>): void => {
-    if (typeof message !== "string") refuse("ctx.log", "a text", message);
     if (!this.#attempt.isOpen) return;
-    const kept = fields === undefined ? {} : { fields: readable(fields) };
-    this.#attempt.call.tellOfBody({ kind: "tool_log", detail: message, message, ...kept });
+    if (typeof message !== "string") this.#complain("ctx.log", "a text", message);
+    else {
+      const kept = fields === undefined ? {} : { fields: readable(fields) };
+      this.#attempt.call.tellOfBody({ kind: "tool_log", detail: message, message, ...kept });
+    }
   };
+
+  /** What is said for people must not fail a call half way through its side effects, nor throw into a timer of its. */
+  #complain(path: string, expected: string, came: unknown): void {
+    const { call } = this.#attempt;
+    const message = `${path}: expected ${expected}, got ${showValue(came)} from ${call.name} (${call.id})`;
+    call.scope.report(new ConfigurationError(message));
+  }
 
   readonly run = <Output = unknown>(
     agent: AgentLike<Output>,
@@ -82,6 +87,6 @@ function readable(fields: Readonly<Record<string, unknown>>): Record<string, unk
   try {
     return plainJson(fields) as Record<string, unknown>;
   } catch (error) {
-    return { unreadable: error instanceof Error ? error.message : "fields without a JSON form" };
+    return { unreadable: describeThrown(error) };
   }
 }

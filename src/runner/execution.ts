@@ -118,11 +118,11 @@ export class Execution {
       const { toolCalls: calls } = response;
       const outcome = await runCalls(scope, { turn, calls, seenIds: this.#seenIds, refusal });
       this.#messages.push(assistant(response, outcome.calls));
-      this.#results.push(...outcome.results);
+      for (const result of outcome.results) this.#results.push(result);
       if (outcome.pending.length > 0 && scope.stop.reason === undefined) {
         return { status: "suspended", pending: outcome.pending };
       }
-      this.#messages.push(...outcome.results.map(answer));
+      for (const result of outcome.results) this.#messages.push(answer(result));
       if (scope.stop.reason !== undefined) throw new Stopped();
       if (turn >= maxTurns) throw new TurnLimitExceededError(maxTurns);
     }

@@ -1,7 +1,8 @@
 import { type Clock, systemClock } from "../base/clock.ts";
 import { ConfigurationError } from "../base/errors.ts";
 import { type Ids, systemIds } from "../base/ids.ts";
-import { checkFunction, checkOptions, refuse } from "../base/option-checks.ts";
+import { checkFunction, checkOneOf, checkOptions, refuse } from "../base/option-checks.ts";
+import type { Random } from "../base/random.ts";
 import { type CheckedGates, checkGates } from "../batch/check-gates.ts";
 import { DeadlineConfig, type DeadlineOptions } from "../batch/deadline-config.ts";
 import { checkLimits, type LimitOptions, type Limits } from "../batch/limits.ts";
@@ -44,6 +45,12 @@ export interface RunnerOptions<Context = unknown> {
   clock?: Clock | undefined;
   /** Default: random UUIDs. */
   ids?: Ids | undefined;
+  /** Default: the host's. Nothing here is left to chance so far. */
+  random?: Random | undefined;
+  /** When calls go out: after all gates of their batch. */
+  dispatch?: "after_gates" | undefined;
+  /** Off: there is no loop monitor yet. */
+  monitor?: null | undefined;
 }
 
 const KNOWN = [
@@ -61,7 +68,13 @@ const KNOWN = [
   "onError",
   "clock",
   "ids",
+  "random",
+  "dispatch",
+  "monitor",
 ] as const satisfies readonly (keyof RunnerOptions)[];
+
+/** Of the runtime that this is to become; taken in silence they would promise what nothing keeps. */
+const NOT_YET = ["journal", "laneStore", "workers", "telemetry"];
 
 /** {@link RunnerOptions}, checked and complete. */
 export interface CheckedRunner {
@@ -82,10 +95,17 @@ export interface CheckedRunner {
 
 /** @throws ConfigurationError (`CONFIGURATION`) for every option that could never work, unknown ones included. */
 export function checkRunner(options: RunnerOptions): CheckedRunner {
-  checkOptions("runner", options, KNOWN);
+  for (const [key, value] of Object.entries(checkOptions("runner", options, [...KNOWN, ...NOT_YET]))) {
+    if (NOT_YET.includes(key) && value !== undefined) {
+      throw new ConfigurationError(`runner.${key}: expected nothing, since this is not here yet`);
+    }
+  }
   const { agents = [], lanes, concurrency, clock = systemClock, ids = systemIds } = options;
   checkFunction("runner.onEvent", options.onEvent);
   checkFunction("runner.onError", options.onError);
+  checkFunction("runner.random", options.random);
+  checkOneOf("runner.dispatch", options.dispatch ?? "after_gates", ["after_gates"]);
+  if (options.monitor !== undefined && options.monitor !== null) refuse("runner.monitor", "null", options.monitor);
   checkMembers("runner.clock", clock, ["now", "monotonic", "setTimer"]);
   checkMembers("runner.ids", ids, ["next"]);
   if (lanes !== undefined && !(lanes instanceof Lanes)) refuse("runner.lanes", "a Lanes", lanes);

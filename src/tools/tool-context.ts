@@ -36,7 +36,10 @@ export interface ToolContext<Context = unknown> {
   readonly state: ToolState;
   /** The runtime's clock; a body that reads time here can be tested without waiting. */
   readonly clock: Clock;
-  /** Tells how far the body is: a fraction of the whole from 0 to 1, and a note. For people; models never see it. */
+  /**
+   * Tells how far the body is: a fraction of the whole from 0 to 1, and a note. For people; models never see it. What is
+   * no fraction is told to `onError`: it is not worth failing a call half way.
+   */
   progress(fraction: number, note?: string): void;
   /**
    * Runs another agent in the places this call stands in (`Semantics 4.6`).
