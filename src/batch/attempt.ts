@@ -6,6 +6,7 @@
  * A2. Every step is synchronous: the verdict stands, then nested runs stop, then the signal aborts, so that woken code
  *     finds the books in order. Only then does the permit go back, and lets others in.
  * A3. The permit goes back when the body has really ended, or when it is abandoned (`Semantics 4.8`).
+ * A4. A body that ended by itself has its own outcome, also when reading it, or telling somebody of it, stops the run.
  */
 
 import { describeThrown } from "../base/describe-thrown.ts";
@@ -78,6 +79,23 @@ export class Attempt implements NestingCall {
     return this.call.nextNestedPath();
   }
 
+  // What the lanes tell of who holds a place; the body cannot write to it.
+  get tenant(): string {
+    return this.scope.tenant;
+  }
+
+  get runId(): string {
+    return this.scope.runId;
+  }
+
+  get path(): string {
+    return this.scope.path;
+  }
+
+  get callId(): string {
+    return this.call.id;
+  }
+
   /** Resolves when the places have gone back; also when they were abandoned. */
   gone(): Promise<void> {
     return new Promise((resolve) => (this.#permit === undefined ? resolve() : this.#permit.onGivenBack(resolve)));
@@ -97,7 +115,8 @@ export class Attempt implements NestingCall {
       waitedSeconds: permit.waited,
     });
     const seconds = ceilingSeconds(call);
-    if (seconds !== undefined) {
+    // Whoever was told of the dispatch may have stopped the run: then nothing is left to measure.
+    if (seconds !== undefined && this.#open) {
       const ceiling = new Ceiling(scope.clock, seconds, () => this.#timeOut(seconds));
       this.#ceiling = ceiling;
       // While everything below it waits, for lanes or for people, its time stands still (`Semantics 3.8`).
@@ -111,9 +130,12 @@ export class Attempt implements NestingCall {
   /** Runs an agent below the call: `ctx.run`. */
   startNested(agent: AgentLike, input: string | readonly Message[], options: NestedRunOptions): Promise<RunLike> {
     if (!this.#open) {
-      return Promise.reject(
+      const refused = Promise.reject(
         new ConfigurationError("ctx.run: expected a call in flight, got one that has had its verdict"),
       );
+      // Nobody may be left to hear it, and that must not end the process (`Semantics 2.8`).
+      refused.catch(() => {});
+      return refused;
     }
     const { startNested } = this.scope;
     if (startNested === undefined) {
@@ -140,7 +162,7 @@ export class Attempt implements NestingCall {
     if (!this.#open) run.cancel(callerSettled());
   }
 
-  /** The run stops, and the call has been told: what the body does no longer counts. False when that was so before. */
+  /** It is over, and what the body does no longer counts. False when that was so before. */
   close(): boolean {
     if (!this.#open) return false;
     this.#open = false;
@@ -163,7 +185,8 @@ export class Attempt implements NestingCall {
   #timeOut(seconds: number): void {
     const { call } = this;
     const error = new ToolTimedOutError(call.name, seconds);
-    if (!this.#end({ error, mayHaveLanded: call.tool?.idempotent !== true })) return;
+    if (!this.close()) return;
+    this.#onOver({ error, mayHaveLanded: call.tool?.idempotent !== true });
     this.#cancelWithCall();
     this.abort(error);
   }
@@ -172,23 +195,18 @@ export class Attempt implements NestingCall {
     const { call, scope } = this;
     const seconds = (scope.clock.monotonic() - this.#startedAtMs) / 1000;
     const threw = "threw" in outcome;
-    if (this.#open) {
+    if (this.close()) {
+      call.ended = true;
+      const end = this.#endOf(outcome);
       call.tell({ kind: "tool_completed", detail: threw ? "threw" : "returned", attempt: this.number, seconds });
-    }
-    // Reading a returned value may run code of its own, and that may stop the run.
-    if (this.#open && this.#end(this.#endOf(outcome))) this.#cancelWithCall();
-    else {
+      this.#onOver(end);
+      this.#cancelWithCall();
+    } else {
       const detail = threw ? "threw late" : "returned late";
       call.tell({ kind: "tool_late_result", detail, seconds, ...this.#lateContent(outcome) });
     }
     this.#permit?.end();
     this.#watch();
-  }
-
-  #end(end: AttemptEnd): boolean {
-    if (!this.close()) return false;
-    this.#onOver(end);
-    return true;
   }
 
   #endOf(outcome: BodyOutcome): AttemptEnd {

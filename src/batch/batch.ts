@@ -134,7 +134,10 @@ class Batch {
       if (call.result !== undefined || tool === undefined) continue;
       const { id, name, position, of, input, key } = call;
       const gated = { id, name, position, of, tool, input, pendingId: key };
-      this.#afterGates(call, await passGates(gated, gates, (kind, detail) => call.tell({ kind, detail })));
+      const outcome = await passGates(gated, gates, (kind, detail) => call.tellOfGate(kind, detail));
+      // Whoever was told of the last gate may have stopped the run: then the call has its verdict.
+      if (stop.reason !== undefined) throw new Stopped();
+      this.#afterGates(call, outcome);
     }
     await this.#unlessClosed();
   }
@@ -233,6 +236,12 @@ class Batch {
     const attempt = new Attempt(call, number, (end) => over(this.#afterAttempt(call, number, end)));
     const permit = await this.#acquire(call, attempt);
     if (permit === undefined) return undefined;
+    // Granted, and closed before its body could start: the places go back unused (`Semantics 4.10`). Asked here and not
+    // where the permit came, since a sibling that starts in between may be told of, and whoever is told may stop the run.
+    if (!this.#isOpen) {
+      permit.release();
+      await this.#unlessClosed();
+    }
     attempt.start(tool, check.args, permit);
     activity.end("busy");
     try {
@@ -245,10 +254,9 @@ class Batch {
   /** Waits for the call's lanes. Gives nothing when the lanes refused it, and then the call has its verdict. */
   async #acquire(call: Call, attempt: Attempt): Promise<Permit | undefined> {
     const { activity, lanes, stop } = this.#scope;
-    let permit: Permit;
     activity.turn("busy", "lanes");
     try {
-      permit = await lanes.acquire(this.#laneRequest(call), { signal: stop.signal, holder: attempt.context });
+      return await lanes.acquire(this.#laneRequest(call), { signal: stop.signal, holder: attempt });
     } catch (threw) {
       if (stop.reason !== undefined) throw new Stopped();
       const error = LanekeeperError.is(threw) ? threw : new InternalError("lanes threw", { cause: threw });
@@ -260,12 +268,6 @@ class Batch {
     } finally {
       activity.turn("lanes", "busy");
     }
-    // Granted, and closed in the same moment: the places go back unused (`Semantics 4.10`).
-    if (this.#closed || stop.reason !== undefined) {
-      permit.release();
-      await this.#unlessClosed();
-    }
-    return permit;
   }
 
   #laneRequest(call: Call): LaneRequest {
@@ -284,15 +286,19 @@ class Batch {
   #afterAttempt(call: Call, number: number, end: AttemptEnd): number | undefined {
     if ("output" in end) {
       call.brought = { ...end.output, delta: end.delta };
+      // Stopped by somebody who was told that the body has ended: it had brought something by then.
+      if (this.#scope.stop.reason !== undefined) this.#conclude(call);
       return undefined;
     }
     const retry = call.tool?.retry;
     if (
       retry !== undefined &&
-      !this.#closed &&
+      this.#isOpen &&
       number < retry.attempts &&
-      this.#isWorthRetrying(retry, end.error, number)
+      this.#isWorthRetrying(retry, end.error, number) &&
+      this.#isOpen
     ) {
+      call.ended = false;
       const backoffSeconds = backoffAfter(retry, number);
       const detail = `attempt ${number} of ${retry.attempts} failed: ${end.error.message}`;
       call.tell({ kind: "tool_retried", detail, attempt: number, backoffSeconds, error: end.error.toJSON() });
@@ -340,13 +346,16 @@ class Batch {
         }
         call.brought = checked.brought;
       }
-      this.#merge(call, call.brought);
+      if (call.result === undefined) this.#merge(call, call.brought);
     }
   }
 
   #merge(call: Call, brought: Brought): void {
+    const { delta } = brought;
+    // A reducer may stop the run, which settles everything: merged once all the same.
+    call.brought = { ...brought, delta: undefined };
     try {
-      if (brought.delta !== undefined) this.#scope.state.merge(brought.delta);
+      if (delta !== undefined) this.#scope.state.merge(delta);
     } catch (threw) {
       const message = `a reducer of the run's state failed: ${describeThrown(threw)}`;
       call.settle(lost(call, new ToolFailedError(message, { tool: call.name, cause: threw })));
@@ -381,14 +390,24 @@ class Batch {
     if (this.#closed) await stop.race(new Promise<never>(() => {}));
   }
 
+  /** The run stops: what a call has brought is its result. */
+  #conclude(call: Call): void {
+    if (call.brought === undefined || call.result !== undefined) return;
+    if (!hasOutputGates(call)) this.#merge(call, call.brought);
+    // Nothing is lost, and nothing that was not checked is shown to a model.
+    else call.settle({ ...resultOf(call, call.brought), content: UNCHECKED });
+  }
+
+  /** Whether anything may still go out. */
+  get #isOpen(): boolean {
+    return !this.#closed && this.#scope.stop.reason === undefined;
+  }
+
   /** The run stops (B2). */
   #stop(reason: StopReason): void {
     for (const call of this.#calls) {
       call.stop(reason);
-      if (call.brought === undefined || call.result !== undefined) continue;
-      if (!hasOutputGates(call)) this.#merge(call, call.brought);
-      // Nothing is lost, and nothing that was not checked is shown to a model.
-      else call.settle({ ...resultOf(call, call.brought), content: UNCHECKED });
+      this.#conclude(call);
     }
     const open = this.#calls.flatMap(({ attempt }) => (attempt?.close() === true ? attempt : []));
     for (const attempt of open) attempt.cancelNested(reason);

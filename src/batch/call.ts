@@ -60,6 +60,8 @@ export class Call {
   /** The attempt that was dispatched last. */
   attempt: Attempt | undefined;
   brought: Brought | undefined;
+  /** Its last attempt ended by itself: the verdict follows from that, and from no stop that comes meanwhile. */
+  ended = false;
   #result: ToolResult | undefined;
   #nestedRuns = 0;
   #notes = 0;
@@ -103,6 +105,11 @@ export class Call {
     scope.events.emit(event, this.section, liveOnly);
   }
 
+  /** Tells what a gate said, unless a stop came between that and its being heard. */
+  tellOfGate(kind: "gate_passed" | "gate_refused", detail: string): void {
+    if (this.#result === undefined) this.tell({ kind, detail });
+  }
+
   /** Tells progress or a log line of the body: the first thousand are kept. */
   tellOfBody(note: CallNote): void {
     this.#notes++;
@@ -127,7 +134,7 @@ export class Call {
 
   /** The run stops: a call that has brought nothing gets the verdict of `Semantics 8`. */
   stop(reason: StopReason): void {
-    if (this.#result !== undefined || this.brought !== undefined) return;
+    if (this.#result !== undefined || this.brought !== undefined || this.ended) return;
     this.settle(
       this.attempt === undefined
         ? neverDispatched(this, reason.why)

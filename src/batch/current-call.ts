@@ -1,8 +1,7 @@
 import { currentPermit } from "../lanes/current-permit.ts";
 import { callersOf } from "../lanes/nesting.ts";
 import type { ToolContext } from "../tools/tool-context.ts";
-import type { Attempt } from "./attempt.ts";
-import { CallContext } from "./call-context.ts";
+import { Attempt } from "./attempt.ts";
 
 /**
  * The context of the call in whose body this code runs, from anywhere below it; `undefined` outside of any.
@@ -11,13 +10,11 @@ import { CallContext } from "./call-context.ts";
  * outlives it, it is still there, and inert.
  */
 export function currentCall(): ToolContext | undefined {
-  for (const permit of callersOf(currentPermit())) {
-    if (CallContext.attemptOf(permit.holder) !== undefined) return permit.holder as CallContext;
-  }
-  return undefined;
+  return currentAttempt()?.context;
 }
 
 /** The attempt in whose body this code runs. */
 export function currentAttempt(): Attempt | undefined {
-  return CallContext.attemptOf(currentCall());
+  for (const { holder } of callersOf(currentPermit())) if (holder instanceof Attempt) return holder;
+  return undefined;
 }

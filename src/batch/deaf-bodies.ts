@@ -34,6 +34,18 @@ interface Watched {
  *     active they do not, since then nobody does (`Semantics 2.8`).
  */
 export class DeafBodies {
+  /** One for each `Lanes`: a batch waits for what an earlier one left there (D3). */
+  static readonly #ofLanes = new WeakMap<object, DeafBodies>();
+
+  /** The deaf bodies in these lanes, by this clock. */
+  static of(lanes: object, clock: Clock): DeafBodies {
+    const known = DeafBodies.#ofLanes.get(lanes);
+    if (known !== undefined && known.#clock === clock) return known;
+    const made = new DeafBodies(clock);
+    DeafBodies.#ofLanes.set(lanes, made);
+    return made;
+  }
+
   readonly #clock: Clock;
   readonly #watched = new Set<Watched>();
   #runs = 0;

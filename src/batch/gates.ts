@@ -79,7 +79,11 @@ export async function passGates(call: GatedCall, gates: Gates, note: GateNote): 
     return await way.go();
   } catch (ended) {
     if (ended instanceof Turned) return ended.outcome;
-    throw ended;
+    if (ended instanceof Stopped) throw ended;
+    // Whatever an answer throws when it is read (G2).
+    note("gate_refused", "a gate's answer cannot be read");
+    const error = gateFailed(call.name, "a gate", ended);
+    return { kind: "failed", result: neverDispatched(call, error.message, error) };
   }
 }
 
@@ -130,7 +134,7 @@ class Way {
   async #guard(guardrail: Guardrail): Promise<void> {
     if (guardrail.before === undefined) return;
     const who = `guardrail ${JSON.stringify(guardrail.name)}`;
-    const said = await this.#ask(who, () => guardrail.before?.(this.#seen(), this.#gates.context));
+    const said = await this.#ask(who, () => guardrail.before?.(this.#seen(), this.#context()));
     if (said === undefined || said === null) return this.#note("gate_passed", who);
     const { refuse, endRun } = said as { refuse?: unknown; endRun?: unknown };
     if (typeof endRun === "string") {
@@ -146,7 +150,7 @@ class Way {
   async #hook(hook: Hook): Promise<void> {
     if (hook.beforeTool === undefined) return;
     const who = `hook ${JSON.stringify(hook.name)}`;
-    const said = await this.#ask(who, () => hook.beforeTool?.(this.#seen(), this.#gates.context));
+    const said = await this.#ask(who, () => hook.beforeTool?.(this.#seen(), this.#context()));
     if (said === undefined || said === null) return this.#note("gate_passed", who);
     if (typeof said === "object" && "args" in said) {
       await this.#edit(who, said.args);
@@ -162,7 +166,9 @@ class Way {
     const { requiresApproval } = this.#call.tool;
     if (requiresApproval === false) return undefined;
     if (typeof requiresApproval === "function") {
-      const wanted = await this.#ask("requiresApproval", () => requiresApproval(this.#args, this.#gates.context));
+      const wanted = await this.#ask("requiresApproval", () => requiresApproval(this.#args, this.#context()));
+      // Asked with the arguments themselves, which may be of any class: the next who is asked gets others.
+      if (typeof this.#call.tool.parallelSafe === "function") await this.#validate();
       if (wanted === false) return undefined;
       if (wanted !== true) this.#nonsense("requiresApproval", "true or false", wanted);
     }
@@ -206,11 +212,7 @@ class Way {
       said = await this.#gates.stop.race(new Promise<T>((settle) => settle(ask())));
     } catch (threw) {
       if (threw instanceof Stopped) throw threw;
-      const error = new ToolFailedError(`${who} failed: ${describeThrown(threw)}`, {
-        tool: this.#call.name,
-        cause: threw,
-      });
-      return this.#fail(neverDispatched(this.#call, error.message, error), `${who} threw`);
+      return this.#threw(who, threw);
     }
     // A gate may have stopped the run itself while it answered.
     if (this.#gates.stop.reason !== undefined) throw new Stopped();
@@ -223,11 +225,7 @@ class Way {
     try {
       return parallelSafe(this.#args) === true;
     } catch (threw) {
-      const error = new ToolFailedError(`parallelSafe failed: ${describeThrown(threw)}`, {
-        tool: this.#call.name,
-        cause: threw,
-      });
-      return this.#fail(neverDispatched(this.#call, error.message, error), "parallelSafe threw");
+      return this.#threw("parallelSafe", threw);
     }
   }
 
@@ -238,6 +236,10 @@ class Way {
       parallelSafe: this.#parallelSafe(),
       pending: this.#pending(reason),
     };
+  }
+
+  #context(): GateContext {
+    return { ...this.#gates.context };
   }
 
   #seen(): GateCall {
@@ -274,8 +276,17 @@ class Way {
     return this.#fail(neverDispatched(this.#call, error.message, error), who);
   }
 
+  #threw(who: string, threw: unknown): never {
+    const error = gateFailed(this.#call.name, who, threw);
+    return this.#fail(neverDispatched(this.#call, error.message, error), `${who} threw`);
+  }
+
   #fail(result: ToolResult, detail?: string): never {
     if (detail !== undefined) this.#note("gate_refused", detail);
     throw new Turned({ kind: "failed", result });
   }
+}
+
+function gateFailed(tool: string, who: string, threw: unknown): ToolFailedError {
+  return new ToolFailedError(`${who} failed: ${describeThrown(threw)}`, { tool, cause: threw });
 }

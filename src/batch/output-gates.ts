@@ -24,11 +24,21 @@ export type Checked = { readonly brought: Brought } | { readonly result: ToolRes
  * Rejects only with {@link Stopped}, when the run stopped meanwhile.
  */
 export async function passOutputGates(call: Call, brought: Brought, context: GateContext): Promise<Checked> {
+  try {
+    return await askAll(call, brought, context);
+  } catch (threw) {
+    if (threw instanceof Stopped) throw threw;
+    // Whatever an answer throws when it is read.
+    return { result: gateFailed(call, "an output gate", threw) };
+  }
+}
+
+async function askAll(call: Call, brought: Brought, context: GateContext): Promise<Checked> {
   let now = brought;
   for (const guardrail of call.scope.guardrails) {
     if (guardrail.after === undefined) continue;
     const who = `guardrail ${JSON.stringify(guardrail.name)}`;
-    const said = await ask(call, who, () => guardrail.after?.(seen(call), resultOf(call, now), context));
+    const said = await ask(call, who, () => guardrail.after?.(seen(call), resultOf(call, now), { ...context }));
     if ("result" in said) return said;
     if (said.answer === undefined || said.answer === null) continue;
     const { refuse, endRun } = said.answer as { refuse?: unknown; endRun?: unknown };
@@ -39,21 +49,22 @@ export async function passOutputGates(call: Call, brought: Brought, context: Gat
     }
     if (typeof refuse !== "string")
       return nonsense(call, who, "{ refuse } or { endRun } with a text, or nothing", said);
-    call.tell({ kind: "gate_refused", detail: `${who}, after the call` });
+    call.tellOfGate("gate_refused", `${who}, after the call`);
     const error = new GuardrailViolationError(guardrail.name, refuse);
     return { result: lost(call, error) };
   }
   for (const hook of call.scope.hooks) {
     if (hook.afterTool === undefined) continue;
     const who = `hook ${JSON.stringify(hook.name)}`;
-    const said = await ask(call, who, () => hook.afterTool?.(seen(call), resultOf(call, now), context));
+    const said = await ask(call, who, () => hook.afterTool?.(seen(call), resultOf(call, now), { ...context }));
     if ("result" in said) return said;
     if (said.answer === undefined || said.answer === null) continue;
     if (typeof said.answer !== "object" || !("result" in said.answer)) {
       return nonsense(call, who, "{ result }, or nothing", said);
     }
+    const { result } = said.answer;
     try {
-      now = { ...now, ...toolOutput(call.name, said.answer.result, call.scope.limits) };
+      now = { ...now, ...toolOutput(call.name, result, call.scope.limits) };
     } catch (error) {
       return { result: lost(call, error as ToolOutputError) };
     }
@@ -92,14 +103,17 @@ async function ask(
     return { answer };
   } catch (threw) {
     if (threw instanceof Stopped) throw threw;
-    call.tell({ kind: "gate_refused", detail: `${who} threw, after the call` });
-    const error = new ToolFailedError(`${who} failed: ${describeThrown(threw)}`, { tool: call.name, cause: threw });
-    return { result: lost(call, error) };
+    return { result: gateFailed(call, who, threw) };
   }
 }
 
+function gateFailed(call: Call, who: string, threw: unknown): ToolResult {
+  call.tellOfGate("gate_refused", `${who} threw, after the call`);
+  return lost(call, new ToolFailedError(`${who} failed: ${describeThrown(threw)}`, { tool: call.name, cause: threw }));
+}
+
 function nonsense(call: Call, who: string, expected: string, said: { readonly answer: unknown }): Checked {
-  call.tell({ kind: "gate_refused", detail: `${who}, after the call` });
+  call.tellOfGate("gate_refused", `${who}, after the call`);
   const error = new ToolFailedError(`${who}: expected ${expected}, got ${showValue(said.answer)}`, { tool: call.name });
   return { result: lost(call, error) };
 }

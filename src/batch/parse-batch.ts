@@ -12,15 +12,16 @@ import { failed, neverDispatched } from "./verdict.ts";
  * ready for their gates. `transcript` holds each call in a form that vendors accept.
  */
 export function parseBatch(scope: RunScope, request: BatchRequest): { calls: Call[]; transcript: ToolCall[] } {
-  const ids = assignCallIds(request.calls, request.turn, request.seenIds);
+  const read = Array.from(request.calls, readOnce);
+  const ids = assignCallIds(read, request.turn, request.seenIds);
   const transcript: ToolCall[] = [];
   const most = scope.limits.maxCallsPerTurn;
-  const calls = request.calls.map((asked, position) => {
+  const calls = read.map((asked, position) => {
     const id = ids[position] as string;
     const { call: kept, problem } = vendorCall(asked, id);
     transcript.push(kept);
     const tool = typeof asked.name === "string" ? scope.tools.get(asked.name) : undefined;
-    const place = { turn: request.turn, position, of: request.calls.length };
+    const place = { turn: request.turn, position, of: read.length };
     const call = new Call(scope, place, { id, name: kept.name, tool, input: structuredClone(kept.args) });
     call.tell({ kind: "tool_requested", detail: `asked for as call ${position + 1} of ${place.of}` });
     if (request.refusal !== undefined) call.settle(neverDispatched(call, request.refusal));
@@ -32,6 +33,24 @@ export function parseBatch(scope: RunScope, request: BatchRequest): { calls: Cal
     return call;
   });
   return { calls, transcript };
+}
+
+/** A call as it is now: a getter is asked once. What cannot be read is missing; arguments that cannot are never `{}`. */
+function readOnce(call: ToolCall): ToolCall {
+  const read = (key: keyof ToolCall, otherwise: (threw: unknown) => unknown): unknown => {
+    try {
+      return call[key];
+    } catch (threw) {
+      return otherwise(threw);
+    }
+  };
+  const missing = (): undefined => undefined;
+  const unreadable = (threw: unknown): unknown => ({
+    toJSON() {
+      throw threw;
+    },
+  });
+  return { id: read("id", missing), name: read("name", missing), args: read("args", unreadable) } as ToolCall;
 }
 
 /** A call as vendors accept it in a transcript, with its arguments in input form; and what was wrong with those. */

@@ -4,7 +4,9 @@ import { CancelledError, ConfigurationError } from "../base/errors.ts";
 import { type Ids, systemIds } from "../base/ids.ts";
 import { checkFunction, checkOneOf, checkOptions, checkSignal, refuse } from "../base/option-checks.ts";
 import { ConcurrencyConfig, type ConcurrencyOptions } from "../lanes/concurrency-config.ts";
+import { currentPermit } from "../lanes/current-permit.ts";
 import { Lanes } from "../lanes/lanes.ts";
+import { callersOf } from "../lanes/nesting.ts";
 import type { RunEvent } from "../protocol/event.ts";
 import type { Approver, Guardrail, Hook } from "../protocol/gate.ts";
 import type { ToolCall } from "../protocol/message.ts";
@@ -15,6 +17,7 @@ import { Activity } from "./activity.ts";
 import { runCalls } from "./batch.ts";
 import { DeadlineExceededError } from "./batch-errors.ts";
 import { checkGates } from "./check-gates.ts";
+import { checkMembers } from "./check-members.ts";
 import { checkToolNames } from "./check-tool-names.ts";
 import { DeadlineConfig, type DeadlineOptions } from "./deadline-config.ts";
 import { DeafBodies } from "./deaf-bodies.ts";
@@ -33,7 +36,7 @@ export interface BatchOptions<Context = unknown> {
   tools: readonly Tool<any, Context>[] | ToolRegistry;
   /** Lanes that outlive the call and are shared with others. Default: the runner's, else lanes of this batch's own. */
   lanes?: Lanes | undefined;
-  /** On whose behalf. Default: `default`. */
+  /** On whose behalf. Default: the tenant of the body that runs the batch, else `default`. */
   tenant?: string | undefined;
   /** Narrows this turn. Without shared lanes only what holds for one batch: no `perTool`, `perTenant`, `perResource`. */
   concurrency?: ConcurrencyOptions | ConcurrencyConfig | undefined;
@@ -138,11 +141,12 @@ function makeScope(
   options: BatchOptions,
 ): { scope: RunScope; signal: AbortSignal | undefined; runSeconds: number | undefined } {
   if (!Array.isArray(calls)) refuse("calls", "an array of { id, name, args }", calls);
-  calls.forEach((call: unknown, at) => {
+  // A copy has no holes.
+  Array.from<unknown>(calls).forEach((call, at) => {
     if (typeof call !== "object" || call === null) refuse(`calls[${at}]`, "{ id, name, args }", call);
   });
   checkOptions("runBatch", options, KNOWN);
-  const { tenant = "default", runId, context, signal, onToolError = "surface_to_model" } = options;
+  const { tenant = callersTenant() ?? "default", runId, context, signal, onToolError = "surface_to_model" } = options;
   if (typeof tenant !== "string" || tenant === "") refuse("runBatch.tenant", "a text that is not empty", tenant);
   if (runId !== undefined && (typeof runId !== "string" || runId === "")) {
     refuse("runBatch.runId", "a text that is not empty", runId);
@@ -151,17 +155,20 @@ function makeScope(
   checkFunction("runBatch.onEvent", options.onEvent);
   checkFunction("runBatch.onError", options.onError);
   checkOneOf("runBatch.onToolError", onToolError, ["surface_to_model", "fail_run"]);
+  if (options.tools === undefined) refuse("runBatch.tools", "an array of tools, or a registry", options.tools);
   const tools = options.tools instanceof ToolRegistry ? options.tools : new ToolRegistry(options.tools);
   const side = batchSideOf(options.runner);
   if (options.runner !== undefined && side === undefined) refuse("runBatch.runner", "an AgentRunner", options.runner);
-  const clock = options.clock ?? side?.clock ?? systemClock;
-  const narrowing = new ConcurrencyConfig(options.concurrency ?? {});
+  const { clock = side?.clock ?? systemClock, ids = systemIds } = options;
+  checkMembers("runBatch.clock", clock, ["now", "monotonic", "setTimer"]);
+  checkMembers("runBatch.ids", ids, ["next"]);
+  const narrowing = new ConcurrencyConfig(options.concurrency);
   checkToolNames("concurrency", narrowing, tools.names());
   const lanes = lanesOf(options, narrowing, side?.lanes, clock);
-  const deadlines = new DeadlineConfig(options.deadlines ?? {});
+  const deadlines = new DeadlineConfig(options.deadlines);
   const gates = checkGates("runBatch", options);
   const report = listenerOf(options.onError, () => {});
-  const id = runId ?? (options.ids ?? systemIds).next("run");
+  const id = runId ?? ids.next("run");
   const events = new EventLog({ runId: id, path: "0" }, clock, { next: 0 }, listenerOf(options.onEvent, report));
   const scope: RunScope = {
     runId: id,
@@ -182,13 +189,19 @@ function makeScope(
     state: new RunState(),
     usage: { inputTokens: 0, outputTokens: 0, totalTokens: 0 },
     ...gates,
-    deafBodies: side?.deafBodies ?? new DeafBodies(clock),
+    deafBodies: side?.deafBodies ?? DeafBodies.of(lanes, clock),
     nestedRuns: new Set(),
     canSuspend: false,
     startNested: side?.startNested,
     report,
   };
   return { scope, signal, runSeconds: deadlines.runSeconds };
+}
+
+/** Whoever runs a batch in a body works on behalf of that body's tenant. */
+function callersTenant(): string | undefined {
+  for (const { givenBack, tenant } of callersOf(currentPermit())) if (!givenBack && tenant !== undefined) return tenant;
+  return undefined;
 }
 
 /** A bound that several batches are to share cannot live in one of them. */

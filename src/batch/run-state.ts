@@ -54,20 +54,23 @@ export class RunState {
    */
   merge(delta: Delta): void {
     if (delta.size === 0) return;
-    // A new map each time: views of this phase keep reading the state as it was at its start.
-    const next = new Map(this.#values);
+    const merged: [key: string, value: unknown][] = [];
     for (const [key, value] of delta) {
-      if (value === GONE) {
-        next.delete(key);
-        continue;
-      }
-      const reduce = this.#reducers.get(key);
-      next.set(
-        key,
-        reduce === undefined ? value : copyIn(`state.${key}`, reduce(copyOut(next.get(key)), copyOut(value))),
-      );
+      const reduce = value === GONE ? undefined : this.#reducers.get(key);
+      merged.push([key, reduce === undefined ? value : this.#combine(key, reduce, value)]);
+    }
+    // A new map each time: views of this phase keep reading the state as it was at its start. Made after the reducers
+    // have run: one that stops its run has the rest merged before it returns.
+    const next = new Map(this.#values);
+    for (const [key, value] of merged) {
+      if (value === GONE) next.delete(key);
+      else next.set(key, value);
     }
     this.#values = next;
+  }
+
+  #combine(key: string, reduce: Reducer, value: unknown): unknown {
+    return copyIn(`state.${key}`, reduce(copyOut(this.#values.get(key)), copyOut(value)));
   }
 
   /** The state as a plain object of its own. */
@@ -94,8 +97,10 @@ class CallState implements ToolState {
   }
 
   set(key: string, value: unknown): void {
+    if (!this.#live()) return;
     if (typeof key !== "string") throw new ConfigurationError("ctx.state.set: expected a string as key");
     const copy = copyIn(`state.${key}`, value);
+    // Reading the value may run code of its own, and that may end the call.
     if (this.#live()) this.#delta.set(key, copy);
   }
 

@@ -27,6 +27,26 @@ describe("Semantics 6: a call sees the phase's start and its own writes; deltas 
     expect(run.toJSON()).toEqual({ notes: ["a", "b"], last: "b" });
   });
 
+  it("a reducer that stops its run, which merges the rest, loses nothing of that", () => {
+    const rest: (() => void)[] = [];
+    const run = new RunState({
+      n: {
+        initial: 1,
+        reduce: (old: number, next: number) => {
+          for (const merge of rest) merge();
+          return old + next;
+        },
+      },
+      other: { initial: "old" },
+    });
+    const [a, b] = [run.view(always), run.view(always)];
+    a.state.set("n", 2);
+    b.state.set("other", "b");
+    rest.push(() => run.merge(b.delta));
+    run.merge(a.delta);
+    expect(run.toJSON()).toEqual({ n: 3, other: "b" });
+  });
+
   it("a reducer that throws leaves nothing of the delta it was combining", () => {
     const run = new RunState({
       bad: {
