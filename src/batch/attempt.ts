@@ -108,6 +108,7 @@ export class Attempt implements NestingCall {
     this.#startedAtMs = scope.clock.monotonic();
     call.attempt = this;
     this.activity.begin("busy");
+    // One step with the start below: whoever stops the run when told of this stops a call in flight.
     call.tell({
       kind: "tool_dispatched",
       detail: this.number === 1 ? "dispatched" : `dispatched again, attempt ${this.number}`,

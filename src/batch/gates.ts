@@ -7,6 +7,7 @@
  *
  * That calls come here one at a time, in call order, is the batch's business.
  */
+import { derivedSignal } from "../base/abort-link.ts";
 import { describeThrown } from "../base/describe-thrown.ts";
 import { showValue } from "../base/show-value.ts";
 import type { Approver, GateCall, GateContext, Guardrail, Hook, PendingCall } from "../protocol/gate.ts";
@@ -134,7 +135,7 @@ class Way {
   async #guard(guardrail: Guardrail): Promise<void> {
     if (guardrail.before === undefined) return;
     const who = `guardrail ${JSON.stringify(guardrail.name)}`;
-    const said = await this.#ask(who, () => guardrail.before?.(this.#seen(), this.#context()));
+    const said = await this.#ask(who, (context) => guardrail.before?.(this.#seen(), context));
     if (said === undefined || said === null) return this.#note("gate_passed", who);
     const { refuse, endRun } = said as { refuse?: unknown; endRun?: unknown };
     if (typeof endRun === "string") {
@@ -150,7 +151,7 @@ class Way {
   async #hook(hook: Hook): Promise<void> {
     if (hook.beforeTool === undefined) return;
     const who = `hook ${JSON.stringify(hook.name)}`;
-    const said = await this.#ask(who, () => hook.beforeTool?.(this.#seen(), this.#context()));
+    const said = await this.#ask(who, (context) => hook.beforeTool?.(this.#seen(), context));
     if (said === undefined || said === null) return this.#note("gate_passed", who);
     if (typeof said === "object" && "args" in said) {
       await this.#edit(who, said.args);
@@ -166,7 +167,7 @@ class Way {
     const { requiresApproval } = this.#call.tool;
     if (requiresApproval === false) return undefined;
     if (typeof requiresApproval === "function") {
-      const wanted = await this.#ask("requiresApproval", () => requiresApproval(this.#args, this.#context()));
+      const wanted = await this.#ask("requiresApproval", (context) => requiresApproval(this.#args, context));
       // Asked with the arguments themselves, which may be of any class: the next who is asked gets others.
       if (typeof this.#call.tool.parallelSafe === "function") await this.#validate();
       if (wanted === false) return undefined;
@@ -195,27 +196,32 @@ class Way {
   }
 
   async #askPerson(approver: Approver): Promise<unknown> {
-    const { activity, stop } = this.#gates;
+    const { activity } = this.#gates;
     activity.turn("busy", "people");
     try {
-      return await this.#ask("the approver", () => approver(this.#pending("approval"), { signal: stop.signal }));
+      return await this.#ask("the approver", ({ signal }) => approver(this.#pending("approval"), { signal }));
     } finally {
       activity.turn("people", "busy");
     }
   }
 
-  async #ask<T>(who: string, ask: () => T | PromiseLike<T>): Promise<T> {
-    if (this.#gates.stop.reason !== undefined) throw new Stopped();
+  async #ask<T>(who: string, ask: (context: GateContext) => T | PromiseLike<T>): Promise<T> {
+    const { stop, context } = this.#gates;
+    if (stop.reason !== undefined) throw new Stopped();
+    // A context and a signal of its own for each question: what a gate does to them is nobody else's.
+    const { signal, unlink } = derivedSignal(stop.signal);
     let said: T;
     try {
       // In a promise of its own, so that what throws at once and what rejects are one.
-      said = await this.#gates.stop.race(new Promise<T>((settle) => settle(ask())));
+      said = await stop.race(new Promise<T>((settle) => settle(ask({ ...context, signal }))));
     } catch (threw) {
       if (threw instanceof Stopped) throw threw;
       return this.#threw(who, threw);
+    } finally {
+      unlink();
     }
     // A gate may have stopped the run itself while it answered.
-    if (this.#gates.stop.reason !== undefined) throw new Stopped();
+    if (stop.reason !== undefined) throw new Stopped();
     return said;
   }
 
@@ -236,10 +242,6 @@ class Way {
       parallelSafe: this.#parallelSafe(),
       pending: this.#pending(reason),
     };
-  }
-
-  #context(): GateContext {
-    return { ...this.#gates.context };
   }
 
   #seen(): GateCall {

@@ -1,3 +1,6 @@
+import { outsidePermits } from "../lanes/current-permit.ts";
+import type { RunEvent } from "../protocol/event.ts";
+
 /** A listener that never throws: what it throws goes to `report`, and loses nothing (`Semantics 2.12`). */
 export function listenerOf<T>(
   listener: ((value: T) => void) | undefined,
@@ -13,4 +16,13 @@ export function listenerOf<T>(
       report(error);
     }
   };
+}
+
+/** The same for events. What a listener starts is its own affair, also when a body's progress is what it was told of. */
+export function eventListenerOf(
+  onEvent: ((event: RunEvent) => void) | undefined,
+  report: (error: unknown) => void,
+): (event: RunEvent) => void {
+  const tell = listenerOf(onEvent, report);
+  return onEvent === undefined ? tell : (event) => outsidePermits(() => tell(event));
 }

@@ -4,6 +4,7 @@
  * They see what a tool or a person brought; a call that failed has brought nothing. What throws or answers nonsense
  * counts against its own call: nothing that was not checked is shown to a model.
  */
+import { derivedSignal } from "../base/abort-link.ts";
 import { describeThrown } from "../base/describe-thrown.ts";
 import { showValue } from "../base/show-value.ts";
 import type { GateCall, GateContext } from "../protocol/gate.ts";
@@ -38,7 +39,7 @@ async function askAll(call: Call, brought: Brought, context: GateContext): Promi
   for (const guardrail of call.scope.guardrails) {
     if (guardrail.after === undefined) continue;
     const who = `guardrail ${JSON.stringify(guardrail.name)}`;
-    const said = await ask(call, who, () => guardrail.after?.(seen(call), resultOf(call, now), { ...context }));
+    const said = await ask(call, who, context, (own) => guardrail.after?.(seen(call), resultOf(call, now), own));
     if ("result" in said) return said;
     if (said.answer === undefined || said.answer === null) continue;
     const { refuse, endRun } = said.answer as { refuse?: unknown; endRun?: unknown };
@@ -56,7 +57,7 @@ async function askAll(call: Call, brought: Brought, context: GateContext): Promi
   for (const hook of call.scope.hooks) {
     if (hook.afterTool === undefined) continue;
     const who = `hook ${JSON.stringify(hook.name)}`;
-    const said = await ask(call, who, () => hook.afterTool?.(seen(call), resultOf(call, now), { ...context }));
+    const said = await ask(call, who, context, (own) => hook.afterTool?.(seen(call), resultOf(call, now), own));
     if ("result" in said) return said;
     if (said.answer === undefined || said.answer === null) continue;
     if (typeof said.answer !== "object" || !("result" in said.answer)) {
@@ -93,17 +94,21 @@ export function lost(call: Call, error: ToolOutputError | GuardrailViolationErro
 async function ask(
   call: Call,
   who: string,
-  ask: () => unknown,
+  context: GateContext,
+  ask: (context: GateContext) => unknown,
 ): Promise<{ readonly answer: unknown } | { readonly result: ToolResult }> {
   const { stop } = call.scope;
   if (stop.reason !== undefined) throw new Stopped();
+  const { signal, unlink } = derivedSignal(stop.signal);
   try {
-    const answer = await stop.race(new Promise<unknown>((settle) => settle(ask())));
+    const answer = await stop.race(new Promise<unknown>((settle) => settle(ask({ ...context, signal }))));
     if (stop.reason !== undefined) throw new Stopped();
     return { answer };
   } catch (threw) {
     if (threw instanceof Stopped) throw threw;
     return { result: gateFailed(call, who, threw) };
+  } finally {
+    unlink();
   }
 }
 

@@ -5,7 +5,7 @@ import { checkToolNames } from "../batch/check-tool-names.ts";
 import { currentAttempt } from "../batch/current-call.ts";
 import { DeafBodies } from "../batch/deaf-bodies.ts";
 import { EventLog, type EventSink } from "../batch/event-log.ts";
-import { listenerOf } from "../batch/listener.ts";
+import { eventListenerOf } from "../batch/listener.ts";
 import { type NestedRunner, showBatchSide } from "../batch/nested-runner.ts";
 import type { NestingCall, RunScope, StartNested } from "../batch/run-scope.ts";
 import { RunState } from "../batch/run-state.ts";
@@ -52,16 +52,24 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
   readonly #parts: CheckedRunner;
   readonly #deafBodies: DeafBodies;
   readonly #toolsOf = new WeakMap<Agent<unknown>, ToolRegistry>();
-  /** Outermost runs that have not settled. */
-  readonly #active = new Map<Execution, Promise<unknown>>();
+  /** Runs that nobody else's run on this runner holds, and that have not settled. */
+  readonly #active = new Set<Execution>();
+  /** The runs of this runner. */
+  readonly #scopes = new WeakSet<RunScope>();
   #closing: Promise<void> | undefined;
-  readonly #startNested: StartNested = (call, agent, input, given) => this.#nest(call, agent, input, given).start();
+  readonly #startNested: StartNested = (call, agent, input, given) => {
+    try {
+      return this.#nest(call, agent, input, given).start();
+    } catch (error) {
+      return refusedInBody(error);
+    }
+  };
 
   /** @throws ConfigurationError (`CONFIGURATION`) for every option that could never work, unknown ones included. */
   constructor(options: RunnerOptions<Context> = {}) {
     this.#parts = checkRunner(options as RunnerOptions);
     const { clock, lanes, agents } = this.#parts;
-    this.#deafBodies = new DeafBodies(clock);
+    this.#deafBodies = DeafBodies.of(lanes, clock);
     for (const agent of agents) this.#tools(agent);
     // Lanes that are shared may bound tools of others.
     if (options.lanes === undefined) checkToolNames("concurrency", lanes.config, this.#toolNames());
@@ -87,7 +95,7 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
         Run<Output>
       >;
     } catch (error) {
-      return Promise.reject(error);
+      return currentAttempt()?.isOpen === true ? refusedInBody(error) : Promise.reject(error);
     }
   }
 
@@ -159,11 +167,11 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
   }
 
   async #close(drainSeconds: number): Promise<void> {
-    const drained = Promise.all(this.#active.values());
+    const drained = Promise.all(Array.from(this.#active, ({ settled }) => settled));
     if (this.#active.size > 0) {
       const cancel = (): void => {
         const error = new CancelledError("the run was cancelled: its runner was closed");
-        for (const execution of this.#active.keys()) {
+        for (const execution of this.#active) {
           execution.cancel({ status: "cancelled", error, why: "the runner was closed" });
         }
       };
@@ -184,9 +192,7 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
       }
       return this.#nest(caller, agent, input, given, sink);
     }
-    if (this.#closing !== undefined) {
-      throw new ConfigurationError("runner: expected one that is open, got one that was closed");
-    }
+    this.#checkOpen();
     const plan = this.#plan(agent, input, given);
     const { clock, ids, onEvent } = this.#parts;
     const { tenant = "default", runId = ids.next("run"), context } = given;
@@ -197,19 +203,33 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
     const place = { runId, path: "0", depth: 0, tenant, context, activity: new Activity(), events };
     const execution = this.#execution(plan, given, place, sink !== undefined);
     const start = (): Promise<Run<unknown>> => {
-      const run = execution.run();
-      this.#active.set(execution, run);
-      void run.then(() => this.#active.delete(execution));
-      return run;
+      this.#keep(execution);
+      return execution.start();
     };
     // Detached, or in what a settled call left behind: nobody lends it a place (`Semantics 2.8`).
-    return { execution, start: caller === undefined ? start : () => outsidePermits(start) };
+    const isApart = given.detached === true || caller !== undefined;
+    return { execution, start: isApart ? () => outsidePermits(start) : start };
+  }
+
+  #checkOpen(): void {
+    if (this.#closing !== undefined) {
+      throw new ConfigurationError("runner: expected one that is open, got one that was closed");
+    }
+  }
+
+  /** `close` waits for it from now on. */
+  #keep(execution: Execution): void {
+    this.#active.add(execution);
+    void execution.settled.then(() => this.#active.delete(execution));
   }
 
   /** A run below a call: in its places and its tenant, stopped with it. */
   #nest(call: NestingCall, agent: unknown, input: unknown, options: RunOptions, sink?: EventSink): Prepared {
     const given = checkRunOptions(options);
     const { runId, tenant, depth, events, usage, context } = call.scope;
+    // Below a batch, or a call of another runner, this runner's own do not know of it.
+    const isOwn = this.#scopes.has(call.scope);
+    if (!isOwn) this.#checkOpen();
     if (given.tenant !== undefined && given.tenant !== tenant) {
       refuse("run.tenant", `the caller's, ${JSON.stringify(tenant)}, or none`, given.tenant);
     }
@@ -226,14 +246,19 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
       tenant,
       context: "context" in given ? given.context : context,
       activity: new Activity(call.activity),
-      events: events.nest({ path }, call.section, this.#sinks(given, sink)),
+      events: events.nest({ path }, call.section, [
+        ...(isOwn ? [] : [this.#parts.onEvent]),
+        ...this.#sinks(given, sink),
+      ]),
     };
     const execution = this.#execution(plan, given, place, sink !== undefined);
     const start = (): Promise<Run<unknown>> => {
-      const run = call.enter(() => execution.run());
-      const settled = run.then((nested) => addUsage(usage, nested.usage));
+      if (!isOwn) this.#keep(execution);
+      const settled = execution.settled.then((nested) => addUsage(usage, nested.usage));
+      // Tied before it starts: its first event may bring the call's verdict about.
       call.attach({ cancel: (reason) => execution.cancel(reason), settled });
-      return run;
+      // Code below the body is in the call's places already, or in some that are nested in those.
+      return currentAttempt() === call ? execution.start() : call.enter(() => execution.start());
     };
     return { execution, start };
   }
@@ -282,11 +307,12 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
       canSuspend: true,
       startNested: this.#startNested,
     };
+    this.#scopes.add(scope);
     return new Execution({ scope, agent, provider, deadlines, messages, signal: given.signal, streams });
   }
 
   #sinks({ onEvent }: RunOptions, sink: EventSink | undefined): EventSink[] {
-    const sinks: EventSink[] = onEvent === undefined ? [] : [listenerOf(onEvent, this.#parts.report)];
+    const sinks: EventSink[] = onEvent === undefined ? [] : [eventListenerOf(onEvent, this.#parts.report)];
     return sink === undefined ? sinks : [...sinks, sink];
   }
 
@@ -322,6 +348,13 @@ interface RunPlan {
 
 /** Where a run stands. */
 type Place = Pick<RunScope, "runId" | "path" | "depth" | "tenant" | "context" | "activity" | "events">;
+
+/** A body may not await it, and how deep a model nests must not end the process (`Semantics 2.8`). */
+function refusedInBody(error: unknown): Promise<never> {
+  const refused = Promise.reject(error);
+  refused.catch(() => {});
+  return refused;
+}
 
 function addUsage(to: Usage, more: Usage): void {
   to.inputTokens += more.inputTokens;

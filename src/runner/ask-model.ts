@@ -51,6 +51,6 @@ async function streamed(
     }
   } finally {
     // A stream that is left must be told, or its connection stays open; nobody waits for it.
-    if (!isOver) void Promise.resolve(deltas.return?.()).catch(() => {});
+    if (!isOver) new Promise((settle) => settle(deltas.return?.())).catch(() => {});
   }
 }

@@ -5,7 +5,7 @@
  * X2. Runs nested in its calls have settled before it does, so that its events and usage are whole.
  * X3. After it has settled nothing of it is left: no timer, no listener on the caller's signal.
  */
-import { linkAbort } from "../base/abort-link.ts";
+import { derivedSignal, linkAbort } from "../base/abort-link.ts";
 import { CancelledError, InternalError, LanekeeperError } from "../base/errors.ts";
 import { runCalls } from "../batch/batch.ts";
 import { DeadlineExceededError } from "../batch/batch-errors.ts";
@@ -41,13 +41,19 @@ type Ending =
 
 export class Execution {
   readonly scope: RunScope;
+  /** The same as `start` gives: there before it starts, so that whoever must wait for it can be told of it first. */
+  readonly settled: Promise<Run<unknown>>;
   readonly #parts: ExecutionParts;
   readonly #messages: Message[];
   readonly #results: ToolResult[] = [];
   readonly #seenIds: Set<string> = new Set();
+  #settle: (run: Promise<Run<unknown>>) => void = () => {};
 
   constructor(parts: ExecutionParts) {
     this.scope = parts.scope;
+    this.settled = new Promise((resolve) => {
+      this.#settle = resolve;
+    });
     this.#parts = parts;
     this.#messages = parts.messages;
     for (const message of parts.messages) {
@@ -60,7 +66,12 @@ export class Execution {
   }
 
   /** Never rejects. Begins at once, and asks a model before it first awaits anything else. */
-  async run(): Promise<Run<unknown>> {
+  start(): Promise<Run<unknown>> {
+    this.#settle(this.#run());
+    return this.settled;
+  }
+
+  async #run(): Promise<Run<unknown>> {
     const { scope } = this;
     const { signal, deadlines, agent } = this.#parts;
     const { runSeconds } = deadlines;
@@ -72,13 +83,11 @@ export class Execution {
       runSeconds === undefined || scope.depth > 0
         ? undefined
         : scope.clock.setTimer(runSeconds * 1000, () => this.#deadline("runSeconds", runSeconds));
-    let ending = await this.#untilEnd();
+    const ending = await this.#untilEnd();
     while (scope.nestedRuns.size > 0) await Promise.all(scope.nestedRuns);
     unlink?.();
     timer?.cancel();
     scope.activity.end("busy");
-    // A signal that aborts after the last word of the model changes nothing any more.
-    if (scope.stop.reason !== undefined && ending.status === "suspended") ending = endingOf(scope.stop.reason);
     this.#tellEnding(ending);
     scope.deafBodies.runSettled();
     return Object.freeze({
@@ -119,9 +128,8 @@ export class Execution {
       const outcome = await runCalls(scope, { turn, calls, seenIds: this.#seenIds, refusal });
       this.#messages.push(assistant(response, outcome.calls));
       for (const result of outcome.results) this.#results.push(result);
-      if (outcome.pending.length > 0 && scope.stop.reason === undefined) {
-        return { status: "suspended", pending: outcome.pending };
-      }
+      // A stop that came in time has left none pending; one that comes later changes nothing any more.
+      if (outcome.pending.length > 0) return { status: "suspended", pending: outcome.pending };
       for (const result of outcome.results) this.#messages.push(answer(result));
       if (scope.stop.reason !== undefined) throw new Stopped();
       if (turn >= maxTurns) throw new TurnLimitExceededError(maxTurns);
@@ -139,7 +147,9 @@ export class Execution {
       settings: structuredClone(agent.settings) as Record<string, unknown>,
     };
     const { runId: id, path, tenant } = scope;
-    const call = { signal: scope.stop.signal, run: { id, path, turn, agent: agent.name, tenant } };
+    // Of its own: what a provider leaves listening on it goes with the request, and does not pile up on the run's.
+    const { signal, unlink } = derivedSignal(scope.stop.signal);
+    const call = { signal, run: { id, path, turn, agent: agent.name, tenant } };
     const onText = streams
       ? (text: string) => scope.events.emit({ kind: "text_delta", turn, text }, undefined, true)
       : undefined;
@@ -160,6 +170,7 @@ export class Execution {
       return response;
     } finally {
       timer?.cancel();
+      unlink();
     }
   }
 

@@ -8,32 +8,45 @@ const UNKNOWN = "outcome unknown: this call was never answered";
  * A conversation in which every call has its one result, right after the message that asked, in call order
  * (`Semantics 2.13`).
  *
- * A result that stands elsewhere is moved to its call; of two the first counts; one without a call is left out; a call
- * without one is answered `outcome unknown`. Ids that are missing or used twice are given anew, on both. What is right
- * already comes out as it was. Pure.
+ * A result that stands elsewhere is moved to its call; of two the first behind the call counts; one without a call is
+ * left out; a call without one is answered `outcome unknown`. Ids that are missing or used twice are given anew, on both.
+ * What is right already comes out as it was. Pure.
  */
 export function putRight(messages: readonly Message[]): Message[] {
   const seen = new Set<string>();
   /** What answers which call, by the id that the conversation has for it: the latest turn's calls first. */
   const open = new Map<string, Answer[]>();
+  /** Results that stand before the first call of their id. */
+  const early = new Map<string, ToolMessage>();
   const right: (Message | Answer)[] = [];
   let turn = 0;
   for (const message of messages) {
     if (message.role === "tool") {
-      const answer = open.get(message.callId)?.find(isOpen);
+      const asked = open.get(message.callId);
+      const answer = asked?.find(isOpen);
       if (answer !== undefined) answer.result = message;
+      else if (asked === undefined && !early.has(message.callId)) early.set(message.callId, message);
       continue;
     }
-    if (message.role !== "assistant" || message.toolCalls === undefined || message.toolCalls.length === 0) {
+    if (message.role !== "assistant") {
       right.push(message);
       continue;
     }
+    const { toolCalls = [], ...rest } = message;
+    if (toolCalls.length === 0) {
+      // Vendors refuse an empty list.
+      right.push(rest);
+      continue;
+    }
     turn++;
-    const { answers, asked } = askAgain(message, message.toolCalls, turn, seen);
+    const { answers, asked } = askAgain(message, toolCalls, turn, seen);
     right.push(asked, ...answers);
     const asking = new Map<string, Answer[]>();
-    message.toolCalls.forEach(({ id }, at) => {
-      asking.set(id, [...(asking.get(id) ?? []), answers[at] as Answer]);
+    toolCalls.forEach(({ id }, at) => {
+      const answer = answers[at] as Answer;
+      answer.early = early.get(id);
+      early.delete(id);
+      asking.set(id, [...(asking.get(id) ?? []), answer]);
     });
     for (const [id, latest] of asking) open.set(id, [...latest, ...(open.get(id) ?? []).filter(isOpen)]);
   }
@@ -46,6 +59,8 @@ const isOpen = ({ result }: Answer): boolean => result === undefined;
 class Answer {
   readonly #call: ToolCall;
   result: ToolMessage | undefined;
+  /** What stood before the call, and counts where nothing behind it does. */
+  early: ToolMessage | undefined;
 
   constructor(call: ToolCall) {
     this.#call = call;
@@ -53,8 +68,9 @@ class Answer {
 
   message(): ToolMessage {
     const { id: callId, name } = this.#call;
-    if (this.result === undefined) return { role: "tool", callId, name, content: UNKNOWN, isError: true };
-    return { ...this.result, callId, name };
+    const result = this.result ?? this.early;
+    if (result === undefined) return { role: "tool", callId, name, content: UNKNOWN, isError: true };
+    return { ...result, callId, name };
   }
 }
 

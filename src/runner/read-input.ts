@@ -49,7 +49,7 @@ function checkMessage(path: string, message: unknown): void {
 
 function checkContent(path: string, content: unknown): void {
   if (typeof content === "string") return;
-  if (!Array.isArray(content)) refuse(path, "a text or an array of parts", content);
+  if (!Array.isArray(content) || content.length === 0) refuse(path, "a text or at least one part", content);
   content.forEach((part: unknown, at) => {
     const { type, text, mediaType, data } = (typeof part === "object" && part !== null ? part : {}) as Record<
       string,

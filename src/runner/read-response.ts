@@ -1,6 +1,7 @@
 import { describeThrown } from "../base/describe-thrown.ts";
 import { LanekeeperError } from "../base/errors.ts";
 import { showValue } from "../base/show-value.ts";
+import { wellFormed } from "../base/well-formed.ts";
 import type { ToolCall } from "../protocol/message.ts";
 import type { FinishReason, ModelResponse } from "../protocol/model.ts";
 import type { Usage } from "../protocol/usage.ts";
@@ -24,10 +25,18 @@ export function readResponse(provider: string, response: unknown): ModelResponse
   }
 }
 
-/** The run's error for what a provider threw: its own word where it is one of ours. */
+/** The run's error for what a provider threw: its own word where it is one of ours, and can be told. */
 export function fromProvider(provider: string, threw: unknown): LanekeeperError {
-  if (LanekeeperError.is(threw)) return threw;
+  if (LanekeeperError.is(threw) && canBeTold(threw)) return threw;
   return new ProviderError(`${provider}: ${describeThrown(threw)}`, { cause: threw });
+}
+
+function canBeTold(error: LanekeeperError): boolean {
+  try {
+    return typeof error.toJSON().message === "string";
+  } catch {
+    return false;
+  }
 }
 
 function read(provider: string, response: unknown): ModelResponse {
@@ -38,7 +47,8 @@ function read(provider: string, response: unknown): ModelResponse {
     return bad(provider, `response.finishReason: one of ${FINISHES.join(", ")}`, finishReason);
   }
   if (!Array.isArray(toolCalls)) return bad(provider, "response.toolCalls: an array", toolCalls);
-  const calls = toolCalls.map((call: unknown, at) => {
+  // The array's own `map` may be anybody's.
+  const calls = Array.from(toolCalls, (call: unknown, at) => {
     if (typeof call !== "object" || call === null) {
       return bad(provider, `response.toolCalls[${at}]: { id, name, args }`, call);
     }
@@ -46,7 +56,8 @@ function read(provider: string, response: unknown): ModelResponse {
     return { id, name, args };
   });
   return {
-    content,
+    // Vendors refuse half a character when it comes back to them.
+    content: wellFormed(content),
     toolCalls: calls,
     usage: readUsage(usage),
     finishReason: finishReason as FinishReason,

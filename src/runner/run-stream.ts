@@ -38,22 +38,13 @@ export class RunStream<Output = string> implements AsyncIterable<RunEvent> {
   [Symbol.asyncIterator](): AsyncIterator<RunEvent, undefined> {
     if (this.#isRead) throw new ConfigurationError("stream: expected one reader, got a second; read it once");
     this.#isRead = true;
+    // A reader may ask for several before the first has come: each waits for the one before.
+    let last: Promise<unknown> = Promise.resolve();
     return {
-      next: async () => {
-        while (this.#next >= this.#events.length && !this.#ended) {
-          await new Promise<void>((wake) => {
-            this.#wake = wake;
-          });
-        }
-        const event = this.#events[this.#next];
-        if (event === undefined) return { done: true, value: undefined };
-        this.#next++;
-        // What was read is let go of, in pieces that keep this cheap.
-        if (this.#next === 1_000) {
-          this.#events.splice(0, this.#next);
-          this.#next = 0;
-        }
-        return { done: false, value: event };
+      next: () => {
+        const taken = last.then(() => this.#take());
+        last = taken;
+        return taken;
       },
       return: async () => {
         if (!this.#ended) this.#cancel();
@@ -63,5 +54,22 @@ export class RunStream<Output = string> implements AsyncIterable<RunEvent> {
         return { done: true, value: undefined };
       },
     };
+  }
+
+  async #take(): Promise<IteratorResult<RunEvent, undefined>> {
+    while (this.#next >= this.#events.length && !this.#ended) {
+      await new Promise<void>((wake) => {
+        this.#wake = wake;
+      });
+    }
+    const event = this.#events[this.#next];
+    if (event === undefined) return { done: true, value: undefined };
+    this.#next++;
+    // What was read is let go of, in pieces that keep this cheap.
+    if (this.#next === 1_000) {
+      this.#events.splice(0, this.#next);
+      this.#next = 0;
+    }
+    return { done: false, value: event };
   }
 }

@@ -4,9 +4,10 @@ import { type Ids, systemIds } from "../base/ids.ts";
 import { checkFunction, checkOneOf, checkOptions, refuse } from "../base/option-checks.ts";
 import type { Random } from "../base/random.ts";
 import { type CheckedGates, checkGates } from "../batch/check-gates.ts";
+import { checkMembers } from "../batch/check-members.ts";
 import { DeadlineConfig, type DeadlineOptions } from "../batch/deadline-config.ts";
 import { checkLimits, type LimitOptions, type Limits } from "../batch/limits.ts";
-import { listenerOf } from "../batch/listener.ts";
+import { eventListenerOf, listenerOf } from "../batch/listener.ts";
 import { ConcurrencyConfig, type ConcurrencyOptions } from "../lanes/concurrency-config.ts";
 import { Lanes } from "../lanes/lanes.ts";
 import type { RunEvent } from "../protocol/event.ts";
@@ -126,7 +127,7 @@ export function checkRunner(options: RunnerOptions): CheckedRunner {
     gates: checkGates("runner", options),
     clock,
     ids,
-    onEvent: listenerOf(options.onEvent, report),
+    onEvent: eventListenerOf(options.onEvent, report),
     report,
   };
 }
@@ -140,11 +141,4 @@ function checkAgents(agents: readonly unknown[]): readonly Agent<unknown>[] {
     names.add(agent.name);
     return agent as Agent<unknown>;
   });
-}
-
-function checkMembers(path: string, value: unknown, functions: readonly string[]): void {
-  const members = value as Record<string, unknown> | null;
-  const isWhole =
-    typeof value === "object" && members !== null && functions.every((name) => typeof members[name] === "function");
-  if (!isWhole) refuse(path, `an object with ${functions.join(", ")}`, value);
 }
