@@ -1,7 +1,7 @@
 import { defineConfig } from "tsdown";
 
 export default defineConfig({
-  entry: { index: "src/index.ts", testing: "src/testing.ts" },
+  entry: { index: "src/index.ts", lanes: "src/lanes.ts", testing: "src/testing.ts" },
   format: "esm",
   platform: "node",
   target: "node20",

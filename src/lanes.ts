@@ -9,6 +9,7 @@ export {
   type ConcurrencyOptions,
   type TenantBound,
 } from "./lanes/concurrency-config.ts";
+export { InProcessLaneStore, type InProcessLaneStoreOptions } from "./lanes/in-process-lane-store.ts";
 export {
   LaneDeadlockError,
   LaneFullError,

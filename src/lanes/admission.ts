@@ -12,6 +12,7 @@
 import type { Lane } from "./lane.ts";
 import { callerOf, nearestHolding, nestingOf } from "./nesting.ts";
 import { CallState, type Permit } from "./permit.ts";
+import type { StoreAnswers } from "./store-answers.ts";
 
 /** Of whom a nested call would borrow in `lane`: the nearest caller that stands there and has not lent its place. */
 export function lenderOf(call: Permit, lane: Lane): Permit | null {
@@ -24,8 +25,8 @@ export function lenderOf(call: Permit, lane: Lane): Permit | null {
 
 export function isShut(lane: Lane, call: Permit): boolean {
   if (lane.starts?.isShut()) return true;
+  if (lane.answers !== null) return isRefused(lane.answers, call);
   const isNested = call.nesting !== null && call.nesting.caller !== null;
-  if (lane.refused) return !isNested || !borrowsWhatIsShared(call);
   if (lane.used + (lane.keeper !== null && lane.keeper !== call ? 1 : 0) < lane.bound) return false;
   if (!isNested) return true;
   return lane.used >= lane.bound && lenderOf(call, lane) === null;
@@ -50,8 +51,17 @@ export function shutOuter(call: Permit): Lane | null {
 
 /** The first shut lane in the fixed order of `Semantics 4.3`: what the call is said to wait for. */
 export function firstShut(call: Permit): Lane | null {
-  for (const lane of call.set.all) if (isShut(lane, call)) return lane;
-  return null;
+  const { set } = call;
+  // Spelled out: nearly every waiting call comes by here, and a list of its lanes would be kept for each.
+  if (isShut(set.tenantLane, call)) return set.tenantLane;
+  for (const lane of set.callerTurns) if (isShut(lane, call)) return lane;
+  if (set.turnLane !== null && isShut(set.turnLane, call)) return set.turnLane;
+  for (const lane of set.narrowed) if (isShut(lane, call)) return lane;
+  if (isShut(set.toolLane, call)) return set.toolLane;
+  if (set.resourceLane !== null && isShut(set.resourceLane, call)) return set.resourceLane;
+  if (set.argumentsLane !== null && isShut(set.argumentsLane, call)) return set.argumentsLane;
+  if (set.exclusiveLane !== null && isShut(set.exclusiveLane, call)) return set.exclusiveLane;
+  return set.storeLane !== null && isShut(set.storeLane, call) ? set.storeLane : null;
 }
 
 /** Takes every place of a call that no lane shuts out. */
@@ -83,10 +93,13 @@ function takePlace(lane: Lane): void {
   if (lane.starts !== null) lane.starts.record();
 }
 
-/** A store is not asked for a place that a caller lends. */
-function borrowsWhatIsShared(call: Permit): boolean {
-  const { tenantLane, toolLane, resourceLane, argumentsLane } = call.set;
-  return [tenantLane, toolLane, resourceLane, argumentsLane].every(
-    (lane) => lane === null || !lane.isBounded || lenderOf(call, lane) !== null,
-  );
+/** Whether a store must be asked for the call's place in a lane: not for one that nothing bounds, or a caller lends. */
+export function wantsFromStore(call: Permit, lane: Lane): boolean {
+  return lane.isBounded && lenderOf(call, lane) === null;
+}
+
+function isRefused({ places, refused, asking }: StoreAnswers, call: Permit): boolean {
+  if (asking && places.some((lane) => wantsFromStore(call, lane))) return true;
+  // Who wants less than what was refused may ask.
+  return refused?.every((lane) => wantsFromStore(call, lane)) === true;
 }

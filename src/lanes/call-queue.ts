@@ -35,5 +35,5 @@ export class CallQueue implements Ranked {
   }
 }
 
-/** The turn's lane, or a text when lanes of bound 1 tell queues of one turn apart. */
+/** The turn's lane, or a text when other lanes that few share tell queues of one turn apart. */
 export type QueueKey = Lane | null | string;

@@ -36,6 +36,7 @@ function makeSet(engine: LaneEngine, request: LaneRequest, caller: Permit | null
   const { lanes, config } = engine;
   const { turn, tool, resource } = request;
   const tenantName = tenantOf(request, caller);
+  turn?.follow();
   if (turn !== undefined && tenantName !== undefined) turn.learnTenant(tenantName);
   const tenantLane = lanes.tenant(tenantName);
   const toolLane = lanes.tool(tool);
@@ -57,7 +58,6 @@ function makeSet(engine: LaneEngine, request: LaneRequest, caller: Permit | null
     addNew(narrowed, other.narrowedTool(tool));
     addNew(narrowed, other.narrowedResource(resource));
   }
-  const shared = [tenantLane, toolLane, resourceLane, argumentsLane].filter((lane) => lane !== null);
   return new LaneSet({
     engine,
     version: engine.version,
@@ -74,7 +74,10 @@ function makeSet(engine: LaneEngine, request: LaneRequest, caller: Permit | null
     narrowed,
     argumentsLane,
     exclusiveLane: request.exclusive === undefined ? null : lanes.exclusive(request.exclusive),
-    storeLane: engine.storeClaims === null ? null : lanes.store(shared),
+    storeLane:
+      engine.storeClaims === null
+        ? null
+        : lanes.store([tenantLane, toolLane, resourceLane, argumentsLane].filter((lane) => lane !== null)),
     maxWaitSeconds,
     maxWaiting,
   });

@@ -9,8 +9,10 @@
  */
 
 import { handOn, retryNested } from "./hand-on.ts";
-import type { Lane } from "./lane.ts";
+import { type Lane, storeName } from "./lane.ts";
 import type { LaneEngine } from "./lane-engine.ts";
+import type { LaneSet } from "./lane-set.ts";
+import type { StoredPlaces } from "./lane-store.ts";
 import { type Nesting, nearestHolding, nestingOf } from "./nesting.ts";
 import { noteWaitingOwner } from "./parking.ts";
 import { CallState, type Permit, rareOf } from "./permit.ts";
@@ -55,28 +57,58 @@ export function callerThatMayGo(call: Permit): Permit | null {
 }
 
 function giveBackOne(engine: LaneEngine, permit: Permit): void {
-  const { set, nesting } = permit;
   permit.state = CallState.givenBack;
   engine.unlist(permit);
+  const lenders = takeBack(engine, permit);
+  if (permit.rare !== null && permit.rare.onGivenBack !== null) {
+    engine.afterwards.push(...permit.rare.onGivenBack);
+    permit.rare.onGivenBack = null;
+  }
+  handOnAfter(engine, permit.set, lenders);
+  engine.lanes.collectSet(permit.set);
+}
+
+/** Takes every place away from a call that has them, here and in the store. Gives the lenders that have a place back. */
+export function takeBack(engine: LaneEngine, permit: Permit): Set<Permit> | null {
+  const { nesting, rare } = permit;
   let lenders: Set<Permit> | null = null;
   if (nesting === null) freeAll(permit);
   else lenders = untie(permit, nesting);
-  if (permit.rare !== null) {
-    permit.rare.stored?.release();
-    permit.rare.stored = null;
-    if (permit.rare.onGivenBack !== null) engine.afterwards.push(...permit.rare.onGivenBack);
-    permit.rare.onGivenBack = null;
-  }
-  if (engine.waiting > 0) {
-    if (set.tenantLane.readBound !== null) set.tenantLane.readBound();
-    handOn(engine, set);
-    if (lenders !== null) {
-      for (const lender of lenders) {
-        if (lender.nesting !== null) for (const group of [...lender.nesting.groupsBelow]) retryNested(engine, group);
-      }
+  if (rare !== null && rare.stored !== null) {
+    // Before anybody here asks for them again.
+    for (const places of new Set(rare.stored.values())) {
+      releaseStored(
+        engine,
+        places,
+        [...rare.stored.keys()].filter((lane) => rare.stored?.get(lane) === places),
+      );
     }
+    rare.stored = null;
   }
-  engine.lanes.collectSet(set);
+  return lenders;
+}
+
+/** Hands on the places that calls of `set` gave back, and offers what was lent to those below its lenders. */
+export function handOnAfter(engine: LaneEngine, set: LaneSet, lenders: Set<Permit> | null): void {
+  if (engine.waiting === 0) return;
+  if (set.tenantLane.readBound !== null) set.tenantLane.readBound();
+  handOn(engine, set);
+  if (lenders === null) return;
+  for (const lender of lenders) {
+    if (lender.nesting !== null) for (const group of [...lender.nesting.groupsBelow]) retryNested(engine, group);
+  }
+}
+
+/** Gives places back to the store; that it fails is nobody's call's fault. */
+export function releaseStored(engine: LaneEngine, places: StoredPlaces, lanes: readonly Lane[]): void {
+  try {
+    const done = engine.askOutside(() => places.release(lanes.map(storeName)));
+    if (done !== undefined) Promise.resolve(done).catch((error: unknown) => engine.report(error));
+  } catch (error) {
+    engine.afterwards.push(() => {
+      throw error;
+    });
+  }
 }
 
 function freeAll({ set }: Permit): void {
@@ -100,7 +132,9 @@ function untie(permit: Permit, nesting: Nesting): Set<Permit> | null {
   for (const lane of permit.set.all) {
     lane.waitingOwners?.delete(permit);
     const lender = nesting.borrowed.get(lane);
-    if (!passOn(lane, nesting.lent.get(lane), lender)) {
+    const borrower = nesting.lent.get(lane);
+    if (borrower !== undefined && lender === undefined) passOnStored(lane, permit, borrower);
+    if (!passOn(lane, borrower, lender)) {
       if (lender === undefined) lane.used -= 1;
       else {
         lender.nesting?.lent.delete(lane);
@@ -112,6 +146,16 @@ function untie(permit: Permit, nesting: Nesting): Set<Permit> | null {
   nesting.lent.clear();
   nesting.borrowed.clear();
   return lenders;
+}
+
+/** The borrower owns the place now, in the store too. */
+function passOnStored(lane: Lane, owner: Permit, borrower: Permit): void {
+  const places = owner.rare?.stored?.get(lane);
+  if (places === undefined) return;
+  owner.rare?.stored?.delete(lane);
+  const rare = rareOf(borrower);
+  rare.stored ??= new Map();
+  rare.stored.set(lane, places);
 }
 
 /** Ties a borrower to the lender beyond (G2), or makes it the owner (G3). False when nobody has borrowed. */

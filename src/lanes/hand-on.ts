@@ -16,7 +16,7 @@ import type { Lane } from "./lane.ts";
 import type { LaneEngine } from "./lane-engine.ts";
 import type { LaneSet } from "./lane-set.ts";
 import { callerOf } from "./nesting.ts";
-import { fileGroup, fileQueue, putForward } from "./parking.ts";
+import { entryOf, fileGroup, fileQueue, parkAtTenant, putForward, rejoinRound } from "./parking.ts";
 import { CallState, type Permit } from "./permit.ts";
 import { countPassedOver } from "./reservation.ts";
 
@@ -27,30 +27,39 @@ import { countPassedOver } from "./reservation.ts";
  *    not see them.
  * 2. In the rounds of tool and resource, the tenants whose turn comes before this tenant's. (Its own calls first would
  *    break the round.)
- * 3. The tenant's oldest call that can run. (The rest of the round first would let its hot tool starve its others.)
+ * 3. The tenant's oldest call that can run, wherever it is parked. (The rest of the round first would let its hot tool starve its others.)
  * 4. Whoever is left in the rounds.
  */
 export function handOn(engine: LaneEngine, set: LaneSet): void {
   const { tenantLane: tenant, turnLane: turn, toolLane: tool, resourceLane: resource, inner } = set;
   let surfaced: Set<CallGroup> | null = null;
-  if (turn?.hasParked) surfaced = surface(engine, turn, surfaced);
-  if (inner !== null) for (const lane of inner) if (lane.hasParked) surfaced = surface(engine, lane, surfaced);
+  if (turn !== null) surfaced = surface(engine, turn, surfaced);
+  if (inner !== null) for (const lane of inner) surfaced = surface(engine, lane, surfaced);
 
-  let toolTurn: number | undefined;
-  let resourceTurn: number | undefined;
-  if (tenant.waiting > 0 && tenant.isOpen) {
-    toolTurn = tool.entries?.get(tenant)?.rank;
-    resourceTurn = resource?.entries?.get(tenant)?.rank;
-  }
-  if (tool.used < tool.bound) pump(engine, tool, toolTurn);
-  if (resource !== null) pump(engine, resource, resourceTurn);
-  if (surfaced !== null) pumpSurfaced(engine, surfaced, set);
+  const before = tenant.waiting > 0 && tenant.isOpen ? tenant : null;
+  const rounds = resource === null ? [tool] : [tool, resource];
+  if (surfaced !== null) for (const { parkedAt } of surfaced) if (isOtherRound(parkedAt, rounds)) rounds.push(parkedAt);
+  pumpRounds(engine, rounds, before);
+  if (surfaced !== null) pumpSurfaced(engine, surfaced, [...rounds, tenant]);
+  if (before !== null && tenant.hasParked) standByAge(engine, tenant, rounds);
   if (tenant.used < tenant.bound) pump(engine, tenant);
-  if (toolTurn !== undefined && tool.used < tool.bound) pump(engine, tool);
-  if (resource !== null && resourceTurn !== undefined) pump(engine, resource);
+  if (before !== null) pumpRounds(engine, rounds, null);
 
   putForwardAgain(engine);
+  // Whoever became a keeper meanwhile.
   if (turn !== null && turn.keeper !== null && turn.used < turn.bound) reopen(engine, turn);
+  if (inner !== null)
+    for (const lane of inner) if (lane.keeper !== null && lane.used < lane.bound) reopen(engine, lane);
+  engine.inVain.length = 0;
+}
+
+/** A tenant's calls in the rounds stand with those that it held back itself: the oldest of them all goes first. */
+function standByAge(engine: LaneEngine, tenant: Lane, rounds: readonly Lane[]): void {
+  for (const lane of rounds) {
+    for (const group of [...(lane.entries?.get(tenant)?.parked.items ?? [])]) {
+      if (group.caller === null && !isShut(lane, headOf(group))) parkAtTenant(engine, group);
+    }
+  }
 }
 
 /** Looks at what is parked on a lane that may have opened by itself: time passed, a bound was raised, a keeper left. */
@@ -58,9 +67,33 @@ export function reopen(engine: LaneEngine, lane: Lane): void {
   if (lane.round !== null || lane.kind === "tenant") pump(engine, lane);
   else {
     const surfaced = surface(engine, lane, null);
-    if (surfaced !== null) pumpSurfaced(engine, surfaced, null);
+    if (surfaced !== null) pumpSurfaced(engine, surfaced, []);
   }
   putForwardAgain(engine);
+  engine.inVain.length = 0;
+}
+
+/**
+ * Looks at everything after bounds have changed. Calls that their tenant held back stand in the rounds again first: of
+ * several tenants with new places, one must not take all that their tool has.
+ */
+export function reopenAll(engine: LaneEngine, lanes: ReadonlySet<Lane>): void {
+  for (const lane of lanes) {
+    if (lane.kind !== "tenant" || lane.parked === null) continue;
+    for (const unit of [...lane.parked.items]) {
+      if (unit instanceof CallGroup && !isShut(lane, headOf(unit))) rejoinRound(engine, unit);
+    }
+  }
+  for (const lane of lanes) if (lane.round === null && lane.kind !== "tenant") surface(engine, lane, null);
+  pumpRounds(
+    engine,
+    [...lanes].filter((lane) => lane.round !== null),
+    null,
+  );
+  for (const lane of lanes) if (lane.hasParked) reopen(engine, lane);
+  // A rate that has gone kept out also those who may borrow a place of a full lane.
+  for (const group of [...engine.nestedGroups]) retryNested(engine, group);
+  engine.inVain.length = 0;
 }
 
 /** Admits what can run of a group of nested calls, and parks the rest again: a lent place came back, or a turn opened. */
@@ -69,7 +102,7 @@ export function retryNested(engine: LaneEngine, group: CallGroup): void {
     admitted = false;
     for (const queue of [...group.queues.values()]) {
       while (queue.head !== null && shutInner(queue.head) === null && shutOuter(queue.head) === null) {
-        engine.admit(queue.head);
+        if (!engine.admit(queue.head)) break;
         admitted = true;
       }
     }
@@ -77,61 +110,108 @@ export function retryNested(engine: LaneEngine, group: CallGroup): void {
   for (const queue of [...group.queues.values()]) fileQueue(engine, queue);
 }
 
-/** Hands on what is free in one lane. With `before`, only to tenants whose turn in the round comes before that. */
-export function pump(engine: LaneEngine, lane: Lane, before?: number): void {
-  let inVain: Permit[] | null = null;
+/** Hands on what is free in one lane. */
+function pump(engine: LaneEngine, lane: Lane): void {
+  pumpRounds(engine, [lane], null);
+}
+
+/**
+ * Hands on what is free in one lane, or in several that are one round then: a tenant whose turn it is at a resource must
+ * not be overtaken by those in turn at a tool. With `before`, only to tenants whose turn comes before that tenant's.
+ */
+function pumpRounds(engine: LaneEngine, lanes: readonly Lane[], before: Lane | null): void {
   for (;;) {
-    if (lane.keeper !== null && admitKeeper(engine, lane)) continue;
-    const unit = nextParked(lane, before);
+    if (admitKeepers(engine, lanes)) continue;
+    const unit = nextOf(lanes, before);
     if (unit === undefined) break;
+    const at = unit.parkedAt as Lane;
     const queue = unit instanceof CallGroup ? (unit.ready.top() as CallQueue) : unit;
     const call = queue.head as Permit;
     const shutByFew = shutInner(call);
     const shut = shutByFew ?? shutOuter(call);
     if (shut === null) {
-      engine.admit(call);
-      if (inVain !== null)
-        for (const other of inVain) if (isWaiting(other)) countPassedOver(other, engine.passedOverLimit);
-      inVain = null;
+      if (engine.admit(call) && engine.inVain.length > 0) countOvertaken(engine, call);
       continue;
     }
-    if (shut === lane) break;
+    if (shut === at) break;
     // Only a full lane starves a call: one that a rate shuts opens by itself, and is no place that others took.
-    if (callerOf(call) === null && isFull(shut)) {
-      inVain ??= [];
-      inVain.push(call);
-    }
+    if (callerOf(call) === null && isFull(shut)) engine.inVain.push({ call, at });
     if (shutByFew === null && unit instanceof CallGroup) fileGroup(engine, unit);
     else fileQueue(engine, queue);
   }
-  if (lane.starts !== null) engine.armReopening(lane);
+  for (const lane of lanes) if (lane.starts !== null) engine.armReopening(lane);
 }
 
-/** What is looked at next on a lane: only nested calls when the one free place is kept. */
-function nextParked(lane: Lane, before: number | undefined): CallQueue | CallGroup | undefined {
+/** A call that was looked at on a lane with a place while another of its lanes was full. */
+export interface InVain {
+  readonly call: Permit;
+  readonly at: Lane;
+}
+
+/** Of what is next on each lane, that whose turn comes first. */
+function nextOf(lanes: readonly Lane[], before: Lane | null): CallQueue | CallGroup | undefined {
+  let first: CallQueue | CallGroup | undefined;
+  for (const lane of lanes) {
+    const unit = nextParked(lane, before);
+    if (unit !== undefined && (first === undefined || turnOf(unit) < turnOf(first))) first = unit;
+  }
+  return first;
+}
+
+function turnOf(unit: CallQueue | CallGroup): number {
+  return (unit instanceof CallGroup ? entryOf(unit)?.rank : undefined) ?? 0;
+}
+
+/** `admitted` took the places at which others were looked at in vain before, in this step. */
+function countOvertaken(engine: LaneEngine, admitted: Permit): void {
+  const { inVain } = engine;
+  const left = inVain.filter(({ call, at }) => {
+    if (!admitted.set.has(at)) return true;
+    if (call.state === CallState.waiting) countPassedOver(call, engine.passedOverLimit);
+    return false;
+  });
+  inVain.splice(0, inVain.length, ...left);
+}
+
+/** What is looked at next on a lane: only nested calls when the one free place is kept, or when there is none. */
+function nextParked(lane: Lane, before: Lane | null): CallQueue | CallGroup | undefined {
   if (lane.isOpen) {
     if (lane.round === null) return lane.parked?.top();
     const entry = lane.round.top();
-    return entry !== undefined && (before === undefined || entry.rank < before) ? entry.parked.top() : undefined;
+    const group = entry?.parked.top();
+    if (entry === undefined || group === undefined || before === null) return group;
+    if (entry.tenant === before) return undefined;
+    const end = (group.resource ?? group.tool).entries?.get(before)?.rank;
+    return end === undefined || entry.rank < end ? group : undefined;
   }
-  if (lane.used >= lane.bound || lane.nestedParked === null || lane.starts?.isShut() === true) return undefined;
-  return lane.nestedParked.values().next().value;
+  if (lane.nestedParked === null || lane.starts?.isShut() === true) return undefined;
+  if (lane.used < lane.bound) return lane.nestedParked.values().next().value;
+  // A rate shuts out also who borrows a place, and it has opened.
+  if (lane.starts !== null) for (const unit of lane.nestedParked) if (!isShut(lane, headOf(unit))) return unit;
+  return undefined;
+}
+
+function headOf(unit: CallQueue | CallGroup): Permit {
+  return (unit instanceof CallGroup ? (unit.ready.top() as CallQueue) : unit).head as Permit;
 }
 
 function isFull(lane: Lane): boolean {
   return lane.used + (lane.keeper === null ? 0 : 1) >= lane.bound;
 }
 
-/** Read through a function: what happened meanwhile may have changed it. */
-function isWaiting(call: Permit): boolean {
-  return call.state === CallState.waiting;
+function admitKeepers(engine: LaneEngine, lanes: readonly Lane[]): boolean {
+  for (const lane of lanes) if (lane.keeper !== null && admitKeeper(engine, lane)) return true;
+  return false;
 }
 
 function admitKeeper(engine: LaneEngine, lane: Lane): boolean {
   const keeper = lane.keeper as Permit;
-  if (lane.used >= lane.bound || shutOuter(keeper) !== null || shutInner(keeper) !== null) return false;
-  engine.admit(keeper);
-  return true;
+  if (lane.used >= lane.bound) return false;
+  const shut = shutOuter(keeper) ?? shutInner(keeper);
+  if (shut === null) return engine.admit(keeper);
+  // It may be parked on another lane, where nobody would see this one open.
+  if (shut.starts !== null) engine.armReopening(shut);
+  return false;
 }
 
 /**
@@ -141,7 +221,8 @@ function admitKeeper(engine: LaneEngine, lane: Lane): boolean {
 function surface(engine: LaneEngine, lane: Lane, surfaced: Set<CallGroup> | null): Set<CallGroup> | null {
   while (lane.keeper !== null && admitKeeper(engine, lane));
   if (lane.starts !== null) engine.armReopening(lane);
-  if (lane.used >= lane.bound || lane.parked === null) return surfaced;
+  if (lane.answers !== null && lane.answers.refused !== null && !lane.nestedParked?.size) return surfaced;
+  if (lane.parked === null || (lane.used >= lane.bound && lane.starts === null)) return surfaced;
   if (lane.kind === "arguments") return surfaceOne(engine, lane, surfaced);
   let groups = surfaced;
   // What is parked on a lane that few share are queues.
@@ -179,6 +260,8 @@ function surfaceOne(engine: LaneEngine, lane: Lane, surfaced: Set<CallGroup> | n
     if (isShut(lane, queue.head as Permit)) break;
     fileQueue(engine, queue);
     if (queue.parkedAt === lane) break;
+    // Its turn holds it back: it must not stand for those who could run.
+    if (queue.parkedAt !== null) continue;
     const { group } = queue;
     if (group.caller !== null) {
       add(group);
@@ -191,11 +274,7 @@ function surfaceOne(engine: LaneEngine, lane: Lane, surfaced: Set<CallGroup> | n
       if (group.parkedAt?.kind === "tenant") engine.putForwardAgain.add(lane);
       break;
     }
-    if (
-      queue.heapIndex >= 0 &&
-      queue.parkedAt === null &&
-      (group.parkedAt === group.tool || group.parkedAt === group.resource)
-    ) {
+    if (group.parkedAt === group.tool || group.parkedAt === group.resource) {
       putForward(lane, queue);
       break;
     }
@@ -207,16 +286,16 @@ function couldRun(group: CallGroup): boolean {
   return group.parkedAt !== null && !isShut(group.parkedAt, (group.ready.top() as CallQueue).head as Permit);
 }
 
-/** `given`: what is pumped anyway. */
-function pumpSurfaced(engine: LaneEngine, groups: Set<CallGroup>, given: LaneSet | null): void {
-  for (const group of groups) {
-    if (group.caller !== null) retryNested(engine, group);
-    else if (group.parkedAt !== null && !isPumpedAnyway(group.parkedAt, given)) pump(engine, group.parkedAt);
-  }
+function isOtherRound(lane: Lane | null, rounds: readonly Lane[]): lane is Lane {
+  return lane !== null && lane.round !== null && !rounds.includes(lane);
 }
 
-function isPumpedAnyway(lane: Lane, given: LaneSet | null): boolean {
-  return given !== null && (lane === given.toolLane || lane === given.resourceLane || lane === given.tenantLane);
+/** `others`: lanes that are pumped anyway. */
+function pumpSurfaced(engine: LaneEngine, groups: Set<CallGroup>, others: readonly Lane[]): void {
+  for (const group of [...groups].sort((a, b) => turnOf(a) - turnOf(b))) {
+    if (group.caller !== null) retryNested(engine, group);
+    else if (group.parkedAt !== null && !others.includes(group.parkedAt)) pump(engine, group.parkedAt);
+  }
 }
 
 function putForwardAgain(engine: LaneEngine): void {
@@ -224,6 +303,6 @@ function putForwardAgain(engine: LaneEngine): void {
     engine.putForwardAgain.delete(lane);
     if (lane.used >= lane.bound || lane.parked === null) continue;
     const surfaced = surfaceOne(engine, lane, null);
-    if (surfaced !== null) pumpSurfaced(engine, surfaced, null);
+    if (surfaced !== null) pumpSurfaced(engine, surfaced, []);
   }
 }

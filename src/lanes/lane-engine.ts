@@ -13,23 +13,32 @@
  * The parts are functions over this state: what a step does reads from top to bottom in one file each.
  */
 import type { Clock } from "../base/clock.ts";
-import { ConfigurationError, type LanekeeperError } from "../base/errors.ts";
+import { ConfigurationError } from "../base/errors.ts";
 import { firstShut, shutInner, shutOuter, takePlaces } from "./admission.ts";
 import type { BoundLimits } from "./bound.ts";
 import type { CallGroup } from "./call-group.ts";
 import type { CallQueue } from "./call-queue.ts";
 import type { ConcurrencyConfig } from "./concurrency-config.ts";
 import { findDeadlock } from "./deadlock.ts";
-import { abandonBody, callerThatMayGo, endBody, forgetAbandoned, giveBack } from "./give-back.ts";
-import { reopen } from "./hand-on.ts";
+import {
+  abandonBody,
+  callerThatMayGo,
+  endBody,
+  forgetAbandoned,
+  giveBack,
+  handOnAfter,
+  takeBack,
+} from "./give-back.ts";
+import { type InVain, reopen, reopenAll } from "./hand-on.ts";
 import type { Lane } from "./lane.ts";
 import { LaneDeadlockError, LaneFullError } from "./lane-errors.ts";
 import { LaneRegistry } from "./lane-registry.ts";
+import type { LaneStore } from "./lane-store.ts";
 import { callerOf, nearestHolding } from "./nesting.ts";
 import { joinQueue, leaveQueue, markServed } from "./parking.ts";
 import { CallState, type Permit, rareOf } from "./permit.ts";
 import { PASSED_OVER_BEFORE_KEEPING } from "./reservation.ts";
-import type { StoreClaims } from "./store-claims.ts";
+import { StoreClaims } from "./store-claims.ts";
 import type { Turn } from "./turn.ts";
 
 /** What an engine is made of. */
@@ -37,6 +46,7 @@ export interface LaneEngineOptions {
   readonly config: ConcurrencyConfig;
   readonly clock: Clock;
   readonly report: (error: unknown) => void;
+  readonly store?: LaneStore | undefined;
   /** For tests: how often a call is passed over before its lanes are kept for it. */
   readonly passedOverLimit?: number;
 }
@@ -63,10 +73,12 @@ export class LaneEngine {
   readonly abandoned: Set<Permit> = new Set();
   /** Lanes of bound 1 that must put another queue forward before the step is over. */
   readonly putForwardAgain: Set<Lane> = new Set();
+  /** Who was looked at in vain in this step, and where. */
+  readonly inVain: InVain[] = [];
   /** Calls of others, made when the step is over. */
   readonly afterwards: (() => void)[] = [];
   /** Asks a store of shared lanes; null without one. */
-  storeClaims: StoreClaims | null = null;
+  readonly storeClaims: StoreClaims | null;
   #asking = false;
 
   constructor(options: LaneEngineOptions) {
@@ -75,6 +87,7 @@ export class LaneEngine {
     this.report = options.report;
     this.passedOverLimit = options.passedOverLimit ?? PASSED_OVER_BEFORE_KEEPING;
     this.lanes = new LaneRegistry(this, options.clock);
+    this.storeClaims = options.store === undefined ? null : new StoreClaims(this, options.store);
   }
 
   /** Gives a fresh call its places if it need not wait. */
@@ -84,6 +97,7 @@ export class LaneEngine {
     if (set.tenantLane.readBound !== null && this.#refreshTenant(set)) reopen(this, set.tenantLane);
     if (this.hasRates && this.waiting > 0) this.#reopenByTime(call);
     if (shutOuter(call) !== null || shutInner(call) !== null) return false;
+    if (this.storeClaims !== null && !this.#claim(call, this.storeClaims)) return false;
     takePlaces(call);
     if (this.waiting > 0) markServed(this, set);
     this.#hold(call);
@@ -91,7 +105,9 @@ export class LaneEngine {
   }
 
   /** Lets a call wait that could not be taken. Gives the error when it must not wait at all. */
-  wait(call: Permit): LanekeeperError | null {
+  wait(call: Permit): unknown {
+    if (call.state === CallState.claiming) return null;
+    if (call.state === CallState.failed) return call.rare?.error;
     const full = this.#fullLane(call);
     if (full !== null) {
       call.state = CallState.failed;
@@ -99,22 +115,42 @@ export class LaneEngine {
       return new LaneFullError(full.label, call.set.maxWaiting);
     }
     joinQueue(this, call);
-    if (callerOf(call) === null) return null;
-    const ring = findDeadlock(call);
+    return this.failIfDeadlocked(call);
+  }
+
+  /** Fails a call that begins to wait and can never run. Gives the error. */
+  failIfDeadlocked(call: Permit): LaneDeadlockError | null {
+    const ring = call.state === CallState.waiting && callerOf(call) !== null ? findDeadlock(call) : null;
     if (ring === null) return null;
     const error = new LaneDeadlockError(ring);
     this.fail(call, error);
     return error;
   }
 
-  /** Gives a waiting call its places: every lane is open for it. */
-  admit(call: Permit): void {
+  /** Lets a call go that could not be taken and is not to wait. */
+  forgo(call: Permit): undefined {
+    if (call.state === CallState.failed) throw call.rare?.error;
+    if (call.state === CallState.claiming) this.fail(call, null);
+    this.lanes.collectSet(call.set);
+    this.runAfterwards();
+  }
+
+  /** Gives a waiting call its places: every lane here is open for it. False when a store refuses, and it waits on. */
+  admit(call: Permit): boolean {
+    const claim = this.storeClaims === null ? "granted" : this.storeClaims.claim(call);
+    if (claim === "refused" || claim === "failed") return false;
     takePlaces(call);
     markServed(this, call.set);
     leaveQueue(this, call);
+    if (claim === "pending") call.state = CallState.claiming;
+    else this.grant(call);
+    return true;
+  }
+
+  /** A call that has taken its places holds them from now on. */
+  grant(call: Permit): void {
     const { nesting, rare } = call;
     if (nesting !== null) nesting.caller = nearestHolding(nesting.caller);
-    if (this.storeClaims?.claim(call)) return;
     if (rare !== null) stopWatching(call);
     this.#hold(call);
     const { settle } = call;
@@ -124,14 +160,18 @@ export class LaneEngine {
 
   /** A waiting call gives up. False when it does not wait any more. */
   fail(call: Permit, error: unknown): boolean {
-    if (call.state === CallState.claiming) return this.storeClaims?.giveUp(call, error) ?? false;
-    if (call.state !== CallState.waiting) return false;
+    const { state } = call;
+    if (state !== CallState.waiting && state !== CallState.claiming) return false;
     const kept = call.rare?.starving ? call.set.all : [];
     call.state = CallState.failed;
     const rare = rareOf(call);
     rare.error = error;
     stopWatching(call);
-    leaveQueue(this, call);
+    if (state === CallState.waiting) leaveQueue(this, call);
+    else {
+      this.storeClaims?.giveUp(call);
+      handOnAfter(this, call.set, takeBack(this, call));
+    }
     for (const lane of kept) reopen(this, lane);
     if (this.putForwardAgain.size > 0) for (const lane of [...this.putForwardAgain]) reopen(this, lane);
     this.lanes.collectSet(call.set);
@@ -165,7 +205,8 @@ export class LaneEngine {
     this.config = config;
     this.version += 1;
     for (const turn of this.#turnsInUse()) turn.refreshBound();
-    for (const lane of this.#lanesInUse()) if (lane.hasParked) reopen(this, lane);
+    this.storeClaims?.forgetRefusals();
+    reopenAll(this, this.#lanesInUse());
     for (const lane of [...this.lanes.all()]) this.lanes.collect(lane);
     this.#failDeadlocked();
     this.runAfterwards();
@@ -175,8 +216,8 @@ export class LaneEngine {
     this.lanes.setLimits(lane, limits);
   }
 
-  /** Runs a function of the tenant, which is somebody else's code: it must not move what it is asked in the middle of. */
-  askTenantBound<T>(ask: () => T): T {
+  /** Runs a function of the tenant or a store, which are somebody else's code: it must not move what it is asked about. */
+  askOutside<T>(ask: () => T): T {
     const outer = this.#asking;
     this.#asking = true;
     try {
@@ -188,13 +229,13 @@ export class LaneEngine {
 
   refuseWhileAsking(): void {
     if (this.#asking)
-      throw new ConfigurationError("concurrency.perTenant: expected a function that does not use the lanes");
+      throw new ConfigurationError("lanes: expected a perTenant function and a store that do not use the lanes");
   }
 
   /** Sees to it that a lane that only starts shut opens by itself, if somebody waits there. */
   armReopening(lane: Lane): void {
     const { starts } = lane;
-    if (starts === null || starts.reopening !== null || !lane.hasParked) return;
+    if (starts === null || starts.reopening !== null || (!lane.hasParked && lane.keeper === null)) return;
     const wait = starts.opensInMs();
     if (wait === 0) return;
     starts.reopening = this.clock.setTimer(wait, () => {
@@ -204,8 +245,15 @@ export class LaneEngine {
     });
   }
 
+  /** Its rates are others now, and so may be the moment when it opens. */
+  rearmReopening(lane: Lane): void {
+    lane.starts?.reopening?.cancel();
+    if (lane.starts !== null) lane.starts.reopening = null;
+    this.armReopening(lane);
+  }
+
   disarmReopening(lane: Lane): void {
-    if (lane.hasParked || lane.starts === null) return;
+    if (lane.hasParked || lane.keeper !== null || lane.starts === null) return;
     lane.starts.reopening?.cancel();
     lane.starts.reopening = null;
   }
@@ -220,8 +268,9 @@ export class LaneEngine {
     this.inFlight -= 1;
   }
 
-  /** Makes the calls that were put off until the step was over. */
+  /** Makes the calls that were put off until the step was over; while somebody else's code is asked, it is not. */
   runAfterwards(): void {
+    if (this.#asking) return;
     for (let call = this.afterwards.shift(); call !== undefined; call = this.afterwards.shift()) {
       try {
         call();
@@ -253,6 +302,24 @@ export class LaneEngine {
     if (this.lastHeld !== null) this.lastHeld.next = call;
     this.lastHeld = call;
     this.inFlight += 1;
+  }
+
+  /** Asks the store for a call that has just arrived. False when it has to wait, for the answer or for a place, or fails. */
+  #claim(call: Permit, storeClaims: StoreClaims): boolean {
+    const claim = storeClaims.claim(call);
+    if (claim === "pending") {
+      this.lastAge += 1;
+      call.age = this.lastAge;
+      call.waitingSince = this.clock.monotonic();
+      takePlaces(call);
+      if (this.waiting > 0) markServed(this, call.set);
+      call.state = CallState.claiming;
+    } else if (claim === "failed") {
+      call.state = CallState.failed;
+      this.lanes.collectSet(call.set);
+    }
+    if (this.afterwards.length > 0) this.runAfterwards();
+    return claim === "granted";
   }
 
   #step(step: (engine: LaneEngine, permit: Permit) => void, permit: Permit): void {
@@ -313,7 +380,7 @@ function ringOf({ head }: CallQueue): string[] | null {
 }
 
 /** The call no longer waits: nothing of it stays on its signal or the clock. */
-export function stopWatching(call: Permit): void {
+function stopWatching(call: Permit): void {
   const { rare } = call;
   if (rare === null) return;
   rare.signalWaiters?.leave(call);

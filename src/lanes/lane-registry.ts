@@ -1,10 +1,11 @@
 import type { Clock } from "../base/clock.ts";
-import { type BoundLimits, limitsOf } from "./bound.ts";
+import { type BoundLimits, limitsOf, UNBOUNDED } from "./bound.ts";
 import { type ConcurrencyConfig, tenantBound } from "./concurrency-config.ts";
 import { Lane } from "./lane.ts";
 import type { LaneEngine } from "./lane-engine.ts";
 import type { LaneSet } from "./lane-set.ts";
 import { StartWindow } from "./start-window.ts";
+import { StoreAnswers } from "./store-answers.ts";
 
 /**
  * Which lanes exist.
@@ -82,7 +83,11 @@ export class LaneRegistry {
   /** The lane that is shut while a store has refused these places. */
   store(places: readonly Lane[]): Lane {
     const name = places.map((lane) => lane.id).join(" ");
-    return this.stores.get(name) ?? this.#make(this.stores, "store", name, limitsOf(undefined));
+    const known = this.stores.get(name);
+    if (known !== undefined) return known;
+    const lane = this.#make(this.stores, "store", name, UNBOUNDED);
+    lane.answers = new StoreAnswers(places);
+    return lane;
   }
 
   setLimits(lane: Lane, limits: BoundLimits): void {
@@ -90,9 +95,10 @@ export class LaneRegistry {
     if (limits.rates.length > 0) {
       this.#engine.hasRates = true;
       if (lane.starts === null) lane.starts = new StartWindow(this.#clock, limits.rates);
-      else lane.starts.setRates(limits.rates);
+      else if (lane.starts.setRates(limits.rates)) this.#engine.rearmReopening(lane);
     } else if (lane.starts !== null) {
-      lane.starts.reopening?.cancel();
+      // Whoever waits for the rate is looked at when it would have opened, at the latest.
+      if (!lane.hasParked) lane.starts.reopening?.cancel();
       lane.starts.expiry?.cancel();
       lane.starts = null;
     }
@@ -137,6 +143,7 @@ export class LaneRegistry {
     lane.dead = true;
     lane.starts?.expiry?.cancel();
     lanes.delete(lane.name);
+    if (lane.kind === "store") this.#engine.storeClaims?.drop(lane);
   }
 
   #keepForWindow(lane: Lane, starts: StartWindow): boolean {
@@ -183,15 +190,17 @@ export class LaneRegistry {
   #askTenant(config: ConcurrencyConfig, name: string): BoundLimits {
     const { perTenant } = config;
     if (typeof perTenant !== "function") return limitsOf(perTenant);
-    return limitsOf(this.#engine.askTenantBound(() => tenantBound(perTenant, name)));
+    return limitsOf(this.#engine.askOutside(() => tenantBound(perTenant, name)));
   }
 
-  /** While places are handed on nobody is there to be told: the bound stays as it was. */
+  /** While places are handed on nobody is there to be told: the bound stays as it was, and the error is told later. */
   #readQuietly(lane: Lane): void {
     try {
       this.setLimits(lane, this.#askTenant(this.#engine.config, lane.name));
     } catch (error) {
-      this.#engine.report(error);
+      this.#engine.afterwards.push(() => {
+        throw error;
+      });
     }
   }
 }

@@ -45,6 +45,8 @@ export class LaneSet {
   /** Callers' turns, narrowed lanes, identical arguments, exclusive, store: what few calls share. */
   readonly inner: readonly Lane[] | null;
   readonly callerTurns: readonly Lane[];
+  /** Narrowed tools and resources, of its own turn and its callers'. */
+  readonly narrowed: readonly Lane[];
   readonly argumentsLane: Lane | null;
   readonly exclusiveLane: Lane | null;
   readonly storeLane: Lane | null;
@@ -54,7 +56,6 @@ export class LaneSet {
   readonly maxWaiting: number;
   /** Where calls of this set wait, while any does. */
   queue: CallQueue | null = null;
-  readonly #narrowed: readonly Lane[];
   #all: readonly Lane[] | null = null;
 
   constructor(parts: LaneSetParts) {
@@ -69,7 +70,7 @@ export class LaneSet {
     this.toolLane = parts.toolLane;
     this.resourceLane = parts.resourceLane;
     this.callerTurns = parts.callerTurns;
-    this.#narrowed = parts.narrowed;
+    this.narrowed = parts.narrowed;
     this.argumentsLane = parts.argumentsLane;
     this.exclusiveLane = parts.exclusiveLane;
     this.storeLane = parts.storeLane;
@@ -87,7 +88,7 @@ export class LaneSet {
         this.tenantLane,
         ...this.callerTurns,
         this.turnLane,
-        ...this.#narrowed,
+        ...this.narrowed,
         this.toolLane,
       ];
       lanes.push(this.resourceLane, this.argumentsLane, this.exclusiveLane, this.storeLane);
@@ -112,7 +113,8 @@ export class LaneSet {
       this.version === version &&
       !this.tenantLane.dead &&
       !this.toolLane.dead &&
-      (this.resourceLane === null || !this.resourceLane.dead)
+      (this.resourceLane === null || !this.resourceLane.dead) &&
+      (this.storeLane === null || !this.storeLane.dead)
     );
   }
 }

@@ -5,10 +5,15 @@ import type { LaneSet } from "./lane-set.ts";
 import type { Permit } from "./permit.ts";
 import type { RoundEntry } from "./round-entry.ts";
 import type { StartWindow } from "./start-window.ts";
+import type { StoreAnswers } from "./store-answers.ts";
 import type { Turn } from "./turn.ts";
 import type { WaitKind } from "./wait-mark.ts";
 
-/** What a lane bounds. Narrowed lanes are an agent's own, within one of its turns (`Semantics 4.2`). */
+/**
+ * What a lane bounds. A store lane bounds nothing by itself: it stands for the lanes that a store shares, and is shut
+ * while the store refuses them. Narrowed lanes are an agent's own, within one of its turns
+ * (`Semantics 4.2`).
+ */
 export type LaneKind =
   | "tenant"
   | "turn"
@@ -59,8 +64,8 @@ export class Lane {
   starts: StartWindow | null = null;
   /** Asks a function of the tenant for the bound again. */
   readBound: (() => void) | null = null;
-  /** Set while a store has refused a place of this lane. */
-  refused = false;
+  /** Store lanes: what the store said about the lanes that this one stands for. */
+  answers: StoreAnswers | null = null;
   /** Taken out of the registry: a set that still refers to it must not be used again. */
   dead = false;
 
@@ -94,11 +99,7 @@ export class Lane {
 
   /** Whether a call without any privilege finds a place: one that is nested or kept for may, also when this is false. */
   get isOpen(): boolean {
-    return (
-      this.used + (this.keeper === null ? 0 : 1) < this.bound &&
-      !this.refused &&
-      (this.starts === null || !this.starts.isShut())
-    );
+    return this.used + (this.keeper === null ? 0 : 1) < this.bound && (this.starts === null || !this.starts.isShut());
   }
 
   /** Whether anything waits here for a place to come free. */
@@ -118,11 +119,17 @@ export class Lane {
 
   /** The lane as errors and snapshots name it: `tool:search`, `turn-tool:planner/search`. Never shows arguments. */
   get label(): string {
+    if (this.answers !== null) return `store:${this.answers.places.map((lane) => lane.label).join("+")}`;
     if (this.kind !== "arguments") return `${this.kind}:${this.name}`;
     const split = this.name.indexOf(":");
     const tool = this.name.slice(split + 1, split + 1 + Number(this.name.slice(0, split)));
     return `arguments:${tool}#${digest(this.name)}`;
   }
+}
+
+/** The lane as a store knows it: the same text in every process. */
+export function storeName({ kind, name }: Lane): string {
+  return `${kind}:${name}`;
 }
 
 /** Eight hex digits that tell two texts apart well enough for a report, and give nothing of them away. */

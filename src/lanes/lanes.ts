@@ -52,11 +52,13 @@ export class Lanes {
 
   /** @throws ConfigurationError (`CONFIGURATION`) for a bound or an option that can not work. */
   constructor(config: ConcurrencyOptions | ConcurrencyConfig = {}, options: LanesOptions = {}) {
-    const { clock, onError } = checkOptions("lanes", options, ["clock", "store", "onError"]) as LanesOptions;
+    const { clock, store, onError } = checkOptions("lanes", options, ["clock", "store", "onError"]) as LanesOptions;
     checkFunction("lanes.onError", onError);
+    if (store !== undefined) checkStore(store);
     this.#engine = new LaneEngine({
       config: asConfig(config),
       clock: clock ?? systemClock,
+      store,
       report: (error) => reportTo(onError, error),
     });
   }
@@ -107,13 +109,16 @@ export class Lanes {
   /**
    * A permit exactly when {@link Lanes.acquire} would not wait, else `undefined`. Never overtakes a waiting call.
    *
-   * @throws ConfigurationError (`CONFIGURATION`) for a request or an option that can not work.
+   * With a store whose answers take time it is always `undefined`, unless a caller lends all that the store would be
+   * asked for.
+   *
+   * @throws ConfigurationError (`CONFIGURATION`) for a request or an option that can not work; LaneStoreUnavailableError
+   * (`LANE_STORE_UNAVAILABLE`).
    */
   tryAcquire(request: LaneRequest, options?: Omit<AcquireOptions, "signal">): Permit | undefined {
     const permit = this.#prepare(request, options, false);
     if (this.#engine.tryTake(permit)) return permit;
-    this.#engine.lanes.collectSet(permit.set);
-    return undefined;
+    return this.#engine.forgo(permit);
   }
 
   /**
@@ -196,6 +201,11 @@ export class Lanes {
     }
     return waiting;
   }
+}
+
+function checkStore(store: unknown): void {
+  const { tryAcquire, onFreed } = (typeof store === "object" && store !== null ? store : {}) as Partial<LaneStore>;
+  if (typeof tryAcquire !== "function" || typeof onFreed !== "function") refuse("lanes.store", "a LaneStore", store);
 }
 
 function asConfig(config: ConcurrencyOptions | ConcurrencyConfig): ConcurrencyConfig {

@@ -56,6 +56,7 @@ export function rejoinQueue(engine: LaneEngine, call: Permit): void {
   const queue = call.set.queue ?? queueOf(engine, call);
   call.set = queue.set;
   queue.group.size += 1;
+  call.lastMark = null;
   if (callerOf(call) !== null) countNestedWait(call);
   let after: Permit | null = null;
   for (let other = queue.head; other !== null && other.age < call.age; other = other.next) after = other;
@@ -63,11 +64,13 @@ export function rejoinQueue(engine: LaneEngine, call: Permit): void {
   call.next = after === null ? queue.head : after.next;
   if (call.next === null) queue.tail = call;
   else call.next.previous = call;
+  const isNew = queue.mark === null;
   if (after === null) {
     queue.head = call;
     fileQueue(engine, queue);
   } else after.next = call;
-  call.firstMark ??= queue.mark;
+  // The marks of a queue that went meanwhile went with it.
+  if (isNew || call.firstMark === null) call.firstMark = queue.mark;
 }
 
 /** Takes a call out of its queue, because it has its places or gives up, and files what it leaves behind. */
@@ -102,6 +105,8 @@ export function fileQueue(engine: LaneEngine, queue: CallQueue): void {
     if (queue.candidateOf !== null && queue.candidateOf !== shut) loseCandidate(engine, queue);
     if (queue.parkedAt === shut) {
       refileRank(shut.parked as Heap<CallQueue | CallGroup>, queue, head.age);
+      // It was full, and now its rate has shut it, too.
+      if (shut.starts !== null) engine.armReopening(shut);
       return;
     }
     if (queue.parkedAt !== null) unparkQueue(engine, queue);
@@ -132,6 +137,7 @@ export function fileGroup(engine: LaneEngine, group: CallGroup): void {
   const shut = shutOuter(oldest.head as Permit);
   if (shut === null ? group.parkedAt !== null : group.parkedAt === shut) {
     refileGroup(group);
+    if (shut !== null && shut.starts !== null) engine.armReopening(shut);
     return;
   }
   if (group.parkedAt !== null) unparkGroup(engine, group);
@@ -145,11 +151,29 @@ export function fileGroup(engine: LaneEngine, group: CallGroup): void {
   parkGroup(engine, group, shut ?? group.tool);
 }
 
-/** A tenant was served: its turn in the rounds comes after everybody's who waits there. */
-export function markServed(engine: LaneEngine, set: LaneSet): void {
+/** Parks a group anew: its tenant has a place, and its turn at its tool may have come. */
+export function rejoinRound(engine: LaneEngine, group: CallGroup): void {
+  unparkGroup(engine, group);
+  fileGroup(engine, group);
+}
+
+/** Parks a group where the calls of its tenant are looked at by age, whatever shuts it out. */
+export function parkAtTenant(engine: LaneEngine, group: CallGroup): void {
+  unparkGroup(engine, group);
+  parkGroup(engine, group, group.tenant);
+}
+
+/**
+ * A tenant was served: its turn in the rounds comes after everybody's who waits there. What it was served at a resource
+ * counts at every tool that shares it, or two tenants in turn at one tool could keep out a third at another for ever.
+ */
+export function markServed(engine: LaneEngine, { tenantLane, toolLane, resourceLane }: LaneSet): void {
   engine.lastService += 1;
-  moveToTail(set.toolLane, set.tenantLane, engine.lastService);
-  if (set.resourceLane !== null) moveToTail(set.resourceLane, set.tenantLane, engine.lastService);
+  moveToTail(toolLane.entries?.get(tenantLane), engine.lastService);
+  const entry = resourceLane?.entries?.get(tenantLane);
+  if (entry === undefined) return;
+  moveToTail(entry, engine.lastService);
+  for (const toolEntry of entry.toolEntries) moveToTail(toolEntry, engine.lastService);
 }
 
 /** Remembers that a lane of bound 1 put `queue` forward for all that it holds back. */
@@ -192,8 +216,11 @@ function dropQueue(engine: LaneEngine, queue: CallQueue): void {
     return;
   }
   if (group.parkedAt !== null) unparkGroup(engine, group);
-  leaveRound(group.tool, group.toolEntry);
-  if (group.resource !== null && group.resourceEntry !== null) leaveRound(group.resource, group.resourceEntry);
+  leaveRound(group.toolEntry);
+  if (group.resourceEntry !== null) {
+    leaveRound(group.resourceEntry);
+    if (group.toolEntry.members === 0) group.resourceEntry.toolEntries.delete(group.toolEntry);
+  }
   const { caller } = group;
   if (caller === null) {
     group.toolEntry.groups.delete(group.resource);
@@ -219,9 +246,8 @@ function queueOf(engine: LaneEngine, call: Permit): CallQueue {
   return queue;
 }
 
-function keyOf({ turnLane, argumentsLane, exclusiveLane }: LaneSet): QueueKey {
-  if (argumentsLane === null && exclusiveLane === null) return turnLane;
-  return `${turnLane?.id}:${argumentsLane?.id}:${exclusiveLane?.id}`;
+function keyOf({ turnLane, inner }: LaneSet): QueueKey {
+  return inner === null ? turnLane : `${turnLane?.id} ${inner.map((lane) => lane.id).join(" ")}`;
 }
 
 function groupOf(engine: LaneEngine, call: Permit): CallGroup {
@@ -232,8 +258,9 @@ function groupOf(engine: LaneEngine, call: Permit): CallGroup {
       ? toolLane.entries?.get(tenantLane)?.groups.get(resourceLane)
       : nestingOf(caller).groups.find((group) => group.tool === toolLane && group.resource === resourceLane);
   if (known !== undefined) return known;
-  const toolEntry = joinRound(engine, toolLane, tenantLane);
   const resourceEntry = resourceLane === null ? null : joinRound(engine, resourceLane, tenantLane);
+  const toolEntry = joinRound(engine, toolLane, tenantLane, resourceEntry?.rank);
+  resourceEntry?.toolEntries.add(toolEntry);
   const group = new CallGroup(tenantLane, toolLane, resourceLane, caller, toolEntry, resourceEntry);
   if (caller === null) toolEntry.groups.set(resourceLane, group);
   else {
@@ -245,30 +272,28 @@ function groupOf(engine: LaneEngine, call: Permit): CallGroup {
   return group;
 }
 
-function joinRound(engine: LaneEngine, lane: Lane, tenant: Lane): RoundEntry {
+function joinRound(engine: LaneEngine, lane: Lane, tenant: Lane, rank?: number): RoundEntry {
   lane.entries ??= new Map();
   lane.round ??= new Heap();
   let entry = lane.entries.get(tenant);
   if (entry === undefined) {
-    engine.lastService += 1;
-    entry = new RoundEntry(tenant, engine.lastService);
+    if (rank === undefined) engine.lastService += 1;
+    entry = new RoundEntry(lane, tenant, rank ?? engine.lastService);
     lane.entries.set(tenant, entry);
   }
   entry.members += 1;
   return entry;
 }
 
-function leaveRound(lane: Lane, entry: RoundEntry): void {
+function leaveRound(entry: RoundEntry): void {
   entry.members -= 1;
-  if (entry.members === 0) lane.entries?.delete(entry.tenant);
+  if (entry.members === 0) entry.lane.entries?.delete(entry.tenant);
 }
 
-function moveToTail(lane: Lane, tenant: Lane, service: number): void {
-  if (lane.entries === null || lane.entries.size === 0) return;
-  const entry = lane.entries.get(tenant);
+function moveToTail(entry: RoundEntry | undefined, service: number): void {
   if (entry === undefined) return;
   entry.rank = service;
-  if (entry.heapIndex >= 0) lane.round?.refile(entry);
+  if (entry.heapIndex >= 0) entry.lane.round?.refile(entry);
 }
 
 function parkQueue(engine: LaneEngine, queue: CallQueue, lane: Lane): void {
@@ -314,7 +339,7 @@ function unparkGroup(engine: LaneEngine, group: CallGroup): void {
 }
 
 /** Its place in the round of the lane it is parked on; null on a tenant's lane, which keeps what waits by age. */
-function entryOf(group: CallGroup): RoundEntry | null {
+export function entryOf(group: CallGroup): RoundEntry | null {
   if (group.parkedAt === group.tool) return group.toolEntry;
   return group.parkedAt === group.resource ? group.resourceEntry : null;
 }

@@ -1,7 +1,9 @@
 import type { Timer } from "../base/clock.ts";
 import type { WaitedSeconds } from "../protocol/event.ts";
 import { currentPermit, runWithPermit } from "./current-permit.ts";
+import type { Lane } from "./lane.ts";
 import type { LaneSet } from "./lane-set.ts";
+import type { StoredPlaces } from "./lane-store.ts";
 import type { Nesting } from "./nesting.ts";
 import type { SignalWaiters } from "./signal-waiters.ts";
 import type { Turn } from "./turn.ts";
@@ -37,8 +39,8 @@ export class RareFacts {
   enteredFrom: Permit | null = null;
   /** Given back although the body runs. */
   abandoned = false;
-  /** Gives back the places that a store holds. */
-  stored: { release(): void } | null = null;
+  /** Its places in a store, by lane. */
+  stored: Map<Lane, StoredPlaces> | null = null;
 }
 
 /**
@@ -107,6 +109,15 @@ export class Permit {
   /** Whether the places have gone back. */
   get givenBack(): boolean {
     return this.state > CallState.held;
+  }
+
+  /**
+   * Aborts when the store that shares the lanes can no longer vouch for the places: another process may have them too.
+   * `undefined` where that cannot happen. A nested call that has no places of its own there has its caller's.
+   */
+  get lost(): AbortSignal | undefined {
+    for (const places of this.rare?.stored?.values() ?? []) if (places.lost !== undefined) return places.lost;
+    return this.nesting?.caller?.lost;
   }
 
   /**

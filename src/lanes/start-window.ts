@@ -30,9 +30,11 @@ export class StartWindow {
     return this.#rates;
   }
 
-  /** Takes other rates; the starts so far count for them too. */
-  setRates(rates: readonly StartRate[]): void {
+  /** Takes other rates; the starts so far count for them too. False when they are no others. */
+  setRates(rates: readonly StartRate[]): boolean {
+    if (this.#rates === rates) return false;
     this.#rates = rates;
+    return true;
   }
 
   isShut(): boolean {

@@ -22,6 +22,7 @@ export class Turn {
   readonly lane: Lane;
   /** @internal The last set of lanes that a call of this turn stood in. */
   lastSet: LaneSet | null = null;
+  #version = -1;
   readonly #tools: Map<string, Lane> = new Map();
   readonly #resources: Map<string, Lane> = new Map();
   /** What a function of the tenant answered, for each tenant seen. */
@@ -37,8 +38,14 @@ export class Turn {
     this.refreshBound();
   }
 
+  /** @internal Takes over what was configured while nobody used the turn. */
+  follow(): void {
+    if (this.#version !== this.engine.version) this.refreshBound();
+  }
+
   /** @internal The smallest of what holds for the turn: configured, narrowed, and a narrowed bound of its tenant. */
   refreshBound(): void {
+    this.#version = this.engine.version;
     const configured = this.engine.config.maxConcurrentTools ?? DEFAULT_MAX_CONCURRENT_TOOLS;
     const { maxConcurrentTools, perTenant } = this.narrowing;
     const tenants = typeof perTenant === "function" ? [...this.#tenants.values()] : [limitsOf(perTenant)];
@@ -54,7 +61,7 @@ export class Turn {
   learnTenant(tenant: string): void {
     const { perTenant } = this.narrowing;
     if (typeof perTenant !== "function") return;
-    this.#tenants.set(tenant, limitsOf(this.engine.askTenantBound(() => tenantBound(perTenant, tenant))));
+    this.#tenants.set(tenant, limitsOf(this.engine.askOutside(() => tenantBound(perTenant, tenant))));
     this.refreshBound();
   }
 

@@ -21,7 +21,8 @@ export class HandClock implements Clock {
   }
 
   setTimer(delayMs: number, fire: () => void): Timer {
-    const timer = { at: this.time + delayMs, order: this.#armed, fire };
+    // Whole nanoseconds: 0.007 s are 7 ms, and not a rounding error more.
+    const timer = { at: Math.round((this.time + delayMs) * 1e6) / 1e6, order: this.#armed, fire };
     this.#armed += 1;
     this.#timers.push(timer);
     return {
@@ -33,6 +34,11 @@ export class HandClock implements Clock {
 
   get pending(): number {
     return this.#timers.length;
+  }
+
+  /** Whether a timer is due at this very moment: until it has fired, the moment is not over. */
+  get isDue(): boolean {
+    return this.#timers.some(({ at }) => at <= this.time);
   }
 
   /** Moves to the next timer due at or before `limit` and fires it; false when there is none. */

@@ -14,6 +14,15 @@ export function randomConfig(random: Random): ConcurrencyOptions {
   };
 }
 
+/** Bounds of mostly 1: here four calls are enough to starve one and to close a ring. */
+function tightConfig(random: Random): ConcurrencyOptions {
+  return {
+    ...(random() < 0.4 ? { perTenant: upTo(random, 2) } : {}),
+    perTool: { a: 1, b: 1, c: 1 },
+    ...(random() < 0.3 ? { perResource: { R: 2 } } : {}),
+  };
+}
+
 export function randomTurn(random: Random): ConcurrencyOptions {
   const narrowed = random();
   return {
@@ -40,6 +49,18 @@ export function randomRequest(random: Random, tenants: number, turns: number): W
   };
 }
 
+/** Each of the first two calls has a tool that what is nested in the other wants, too. */
+function tightTool(place: number, random: Random): string {
+  return random() < 0.2 ? "c" : place % 4 === 0 || place % 4 === 3 ? "a" : "b";
+}
+
+/** In a tight world the first two calls have all the others nested in them: that is how rings close. */
+function callerOf(place: number, isNested: boolean, isTight: boolean, random: Random): number {
+  if (!isNested || place === 0) return -1;
+  if (isTight) return place === 1 ? -1 : random() < 0.2 ? -1 : place % 2;
+  return random() < 0.5 ? Math.floor(random() * place) : -1;
+}
+
 interface EnumeratedCall {
   readonly request: WorldRequest;
   /** Which call it is nested in; -1 for none. */
@@ -52,14 +73,16 @@ type Move = "ask" | "cancel" | number;
 export function enumerateWorld(seed: number, calls: number, mostPaths: number, tally: Tally): void {
   const random = seededRandom(seed);
   const tenants = random() < 0.3 ? 3 : 2;
-  const config = randomConfig(random);
-  const limit = upTo(random, 3);
+  const isTight = random() < 0.5;
+  const config = isTight ? tightConfig(random) : randomConfig(random);
+  const limit = isTight ? 1 : upTo(random, 3);
   const turns = Array.from({ length: 3 }, () => randomTurn(random));
   const isNested = random() < 0.5;
   const asked: EnumeratedCall[] = [];
   for (let place = 0; place < calls; place += 1) {
-    const request = randomRequest(random, tenants, 3);
-    const within = isNested && place > 0 && random() < 0.5 ? Math.floor(random() * place) : -1;
+    const anyRequest = randomRequest(random, tenants, 3);
+    const request: WorldRequest = isTight ? { ...anyRequest, tool: tightTool(place, random) } : anyRequest;
+    const within = callerOf(place, isNested, isTight, random);
     asked.push({
       request: within < 0 ? request : below(request, (asked[within] as EnumeratedCall).request, turns, random),
       within,

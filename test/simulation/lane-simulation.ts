@@ -65,7 +65,7 @@ class Simulation {
     this.#turns = 1 + this.#upTo(6);
     this.config = this.#randomConfig();
     this.world = new LaneWorld(this.config, this.#upTo(8));
-    for (let turn = 0; turn < this.#turns; turn += 1) this.world.addTurn(randomTurn(this.#random));
+    for (let turn = 0; turn < this.#turns; turn += 1) this.world.addTurn(this.#randomTurn());
     this.world.onGrant = (call) => this.#start(call);
   }
 
@@ -86,7 +86,7 @@ class Simulation {
       if (event === undefined) {
         // Only time opens what a rate shuts.
         if (world.waiting().length > 0 && world.clock.step(Number.POSITIVE_INFINITY)) {
-          world.check();
+          if (!world.clock.isDue) world.check();
           continue;
         }
         break;
@@ -119,12 +119,22 @@ class Simulation {
       : { ...config, perTool };
   }
 
+  #randomTurn(): ConcurrencyOptions {
+    const turn = randomTurn(this.#random);
+    if (this.#kind.rates !== true || this.#random() < 0.6) return turn;
+    const starts = { count: this.#upTo(2), perSeconds: this.#upTo(8) / 1000 };
+    return this.#random() < 0.5 ? { ...turn, perTool: { a: { starts } } } : { ...turn, perTenant: { starts } };
+  }
+
   #change(): void {
     const { world } = this;
     this.config = this.#randomConfig();
     // Whatever was taken under the old bounds may exceed the new ones until it ends.
     for (const call of world.calls) for (const lane of call.set.all) world.lowered.add(lane.label);
+    const waiting = world.waiting();
     world.configure(this.config);
+    // A lowered bound may close a ring, which ends a wait.
+    for (const call of waiting) if (call.state === CallState.failed) this.#bodies.get(call)?.done();
   }
 
   #ask(request: WorldRequest, caller: Permit | null, depth: number, done: () => void): void {

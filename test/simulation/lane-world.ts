@@ -8,6 +8,7 @@ import { ConcurrencyConfig, type ConcurrencyOptions } from "../../src/lanes/conc
 import { findLanes } from "../../src/lanes/find-lanes.ts";
 import type { Lane } from "../../src/lanes/lane.ts";
 import { LaneEngine, type LaneEngineOptions } from "../../src/lanes/lane-engine.ts";
+import { LaneDeadlockError } from "../../src/lanes/lane-errors.ts";
 import type { LaneRequest } from "../../src/lanes/lane-request.ts";
 import { callerOf, isCallerOf, nestingOf } from "../../src/lanes/nesting.ts";
 import { CallState, Permit } from "../../src/lanes/permit.ts";
@@ -25,17 +26,32 @@ export interface Tally {
   kept: number;
 }
 
+export function emptyTally(): Tally {
+  return { worlds: 0, paths: 0, grants: 0, deadlocks: 0, kept: 0 };
+}
+
 class WatchedEngine extends LaneEngine {
   beforeGrant: (call: Permit) => void = () => {};
+  beforeDeadlock: (call: Permit) => void = () => {};
 
-  override admit(call: Permit): void {
+  override admit(call: Permit): boolean {
     this.beforeGrant(call);
-    super.admit(call);
+    return super.admit(call);
+  }
+
+  override fail(call: Permit, error: unknown): boolean {
+    if (error instanceof LaneDeadlockError) this.beforeDeadlock(call);
+    return super.fail(call, error);
   }
 }
 
 const isHeld = (call: Permit): boolean => call.state === CallState.held;
 const isWaiting = (call: Permit): boolean => call.state === CallState.waiting;
+const sameLanes = (one: Permit, other: Permit): boolean =>
+  one.set.all.length === other.set.all.length && one.set.all.every((lane, place) => lane === other.set.all[place]);
+/** A rate may have opened this very moment: its timer comes next. */
+const awaitsTimer = (call: Permit): boolean =>
+  call.set.all.some((lane) => lane.starts !== null && lane.starts.reopening !== null);
 const nameOf = (call: Permit): string => String(call.holder);
 
 export class LaneWorld {
@@ -62,6 +78,7 @@ export class LaneWorld {
     };
     this.engine = new WatchedEngine(options);
     this.engine.beforeGrant = (call) => this.#checkGrant(call);
+    this.engine.beforeDeadlock = (call) => this.#checkDeadlock(call);
   }
 
   addTurn(narrowing: ConcurrencyOptions): number {
@@ -89,7 +106,7 @@ export class LaneWorld {
       call.settle = () => {
         if (isHeld(call)) this.onGrant(call);
       };
-      if (this.engine.wait(call) !== null) this.#checkDeadlock(call);
+      this.engine.wait(call);
     }
     this.check();
     return call;
@@ -129,7 +146,7 @@ export class LaneWorld {
   }
 
   moveTo(moment: number): void {
-    while (this.clock.step(moment)) this.check();
+    while (this.clock.step(moment)) if (!this.clock.isDue) this.check();
     this.clock.moveTo(moment);
   }
 
@@ -182,49 +199,57 @@ export class LaneWorld {
     const starving = call.rare?.starving === true;
     for (const other of this.waiting()) {
       if (other === call || other.age > age) continue;
-      if (other.set === call.set && (isFlat || callerOf(other) === callerOf(call)))
+      if (sameLanes(other, call) && callerOf(other) === callerOf(call))
         this.fail(`${nameOf(call)} overtook ${nameOf(other)} in its queue`);
       if (!isFlat || callerOf(other) !== null || starving) continue;
       if (other.set.tenantLane !== call.set.tenantLane || other.set.toolLane !== call.set.toolLane) continue;
       // Of calls with identical arguments one is put forward for all.
       if (other.set.queue?.parkedAt?.kind === "arguments") continue;
+      if (awaitsTimer(other)) continue;
       if (this.#couldRun(other) && !this.#keptFrom(other)) this.fail(`${nameOf(call)} overtook ${nameOf(other)}`);
     }
     this.#forgetServices();
-    if (isFlat && !starving && call.set.resourceLane === null) this.#countService(call);
-    this.#served.delete(this.#serviceKey(call.set.toolLane, call.set.tenantLane));
+    const { tenantLane, toolLane, resourceLane } = call.set;
+    // Counted where the place came free: the resource's, else the tool's.
+    if (isFlat && !starving) this.#countService(call, resourceLane ?? toolLane);
+    this.#served.delete(this.#serviceKey(toolLane, tenantLane));
+    if (resourceLane !== null) this.#served.delete(this.#serviceKey(resourceLane, tenantLane));
   }
 
-  #countService(call: Permit): void {
-    const { toolLane, tenantLane } = call.set;
+  #countService(call: Permit, lane: Lane): void {
+    const { tenantLane } = call.set;
     const others = new Set(
       this.waiting()
-        .filter((other) => other !== call && other.set.toolLane === toolLane && other.set.tenantLane !== tenantLane)
+        .filter((other) => other !== call && (other.set.resourceLane ?? other.set.toolLane) === lane)
+        .filter((other) => other.set.tenantLane !== tenantLane)
         .filter((other) => callerOf(other) === null && this.#couldRun(other) && !this.#keptFrom(other))
+        // Of calls with identical arguments one is put forward for all.
+        .filter((other) => other.set.queue?.parkedAt?.kind !== "arguments")
+        .filter((other) => !awaitsTimer(other))
         .map((other) => other.set.tenantLane),
     );
     for (const other of others) {
-      const key = this.#serviceKey(toolLane, other);
+      const key = this.#serviceKey(lane, other);
       const services = this.#served.get(key) ?? new Map<Lane, number>();
       this.#served.set(key, services);
       services.set(tenantLane, (services.get(tenantLane) ?? 0) + 1);
       if ((services.get(tenantLane) as number) > 1) {
         this.fail(
-          `${nameOf(call)}: ${tenantLane.label} was served twice at ${toolLane.label} while ${other.label} could run`,
+          `${nameOf(call)}: ${tenantLane.label} was served twice at ${lane.label} while ${other.label} could run`,
         );
       }
     }
   }
 
-  #serviceKey(tool: Lane, tenant: Lane): string {
-    return `${tool.id}|${tenant.id}`;
+  #serviceKey(lane: Lane, tenant: Lane): string {
+    return `${lane.id}|${tenant.id}`;
   }
 
   #forgetServices(): void {
     const present = new Set(
       this.waiting()
         .filter((call) => callerOf(call) === null)
-        .map((call) => this.#serviceKey(call.set.toolLane, call.set.tenantLane)),
+        .map(({ set }) => this.#serviceKey(set.resourceLane ?? set.toolLane, set.tenantLane)),
     );
     for (const key of [...this.#served.keys()]) if (!present.has(key)) this.#served.delete(key);
   }
@@ -335,11 +360,7 @@ export class LaneWorld {
 
   #checkDeadlock(call: Permit): void {
     this.deadlocks += 1;
-    const { state } = call;
-    call.state = CallState.waiting;
-    const stuck = this.#stuck();
-    call.state = state;
-    if (!stuck.includes(call)) this.fail(`4.7: ${nameOf(call)} is no deadlock`);
+    if (!this.#stuck().includes(call)) this.fail(`4.7: ${nameOf(call)} is no deadlock`);
   }
 
   /** Semantics 4.10: at the end nothing is left of anything. */
@@ -347,11 +368,12 @@ export class LaneWorld {
     if (this.waiting().length > 0) this.fail("somebody waits at the end");
     if (this.held().length > 0) this.fail("somebody holds places at the end");
     this.clock.moveTo(this.clock.time + 1e9);
-    const { lanes, nestedGroups, abandoned, putForwardAgain, lastHeld } = this.engine;
+    const { lanes, nestedGroups, abandoned, putForwardAgain, inVain, lastHeld } = this.engine;
     for (const kind of ["tenants", "arguments", "exclusives", "stores"] as const) {
       if (lanes[kind].size > 0) this.fail(`${lanes[kind].size} ${kind} are left`);
     }
-    if (nestedGroups.size + abandoned.size + putForwardAgain.size > 0 || lastHeld !== null) this.fail("books are left");
+    if (nestedGroups.size + abandoned.size + putForwardAgain.size + inVain.length > 0 || lastHeld !== null)
+      this.fail("books are left");
     for (const call of this.calls) {
       for (const lane of call.set.all) {
         const left = [
