@@ -9,9 +9,10 @@
  * A4. A body that ended by itself has its own outcome, also when reading it, or telling somebody of it, stops the run.
  */
 
+import { linkAbort, type Unlink } from "../base/abort-link.ts";
 import { describeThrown } from "../base/describe-thrown.ts";
-import type { LanekeeperError } from "../base/errors.ts";
-import { CancelledError, ConfigurationError } from "../base/errors.ts";
+import { CancelledError, ConfigurationError, LanekeeperError } from "../base/errors.ts";
+import { LaneStoreUnavailableError } from "../lanes/lane-errors.ts";
 import type { Permit } from "../lanes/permit.ts";
 import type { Message } from "../protocol/message.ts";
 import { type BodyOutcome, bodyOutcome } from "../tools/body-outcome.ts";
@@ -47,6 +48,7 @@ export class Attempt implements NestingCall {
   readonly #onOver: (end: AttemptEnd) => void;
   #permit: Permit | undefined;
   #ceiling: Ceiling | undefined;
+  #unlinkLost: Unlink | undefined;
   #startedAtMs = 0;
   #open = true;
   #watched = false;
@@ -118,7 +120,7 @@ export class Attempt implements NestingCall {
     const seconds = ceilingSeconds(call);
     // Whoever was told of the dispatch may have stopped the run: then nothing is left to measure.
     if (seconds !== undefined && this.#open) {
-      const ceiling = new Ceiling(scope.clock, seconds, () => this.#timeOut(seconds));
+      const ceiling = new Ceiling(scope.clock, seconds, () => this.#cutOff(new ToolTimedOutError(call.name, seconds)));
       this.#ceiling = ceiling;
       // While everything below it waits, for lanes or for people, its time stands still (`Semantics 3.8`).
       this.activity.onChange((state) => (state === "lanes" || state === "people" ? ceiling.pause() : ceiling.resume()));
@@ -126,6 +128,10 @@ export class Attempt implements NestingCall {
     void permit
       .enter(() => bodyOutcome(() => tool.run?.(args, this.context)))
       .then((outcome) => this.#bodyEnded(outcome));
+    const { lost } = permit;
+    if (lost !== undefined && this.#open) {
+      this.#unlinkLost = linkAbort(lost, () => this.#cutOff(lostPlaces(lost)));
+    }
   }
 
   /** Runs an agent below the call: `ctx.run`. */
@@ -168,6 +174,7 @@ export class Attempt implements NestingCall {
     if (!this.#open) return false;
     this.#open = false;
     this.#ceiling?.cancel();
+    this.#unlinkLost?.();
     this.activity.onChange(undefined);
     if (this.#nested.size === 0) this.activity.end("busy");
     return true;
@@ -183,11 +190,10 @@ export class Attempt implements NestingCall {
     this.#watch();
   }
 
-  #timeOut(seconds: number): void {
-    const { call } = this;
-    const error = new ToolTimedOutError(call.name, seconds);
+  /** Ends the call in the middle of its body: nobody knows how far that came. */
+  #cutOff(error: LanekeeperError): void {
     if (!this.close()) return;
-    this.#onOver({ error, mayHaveLanded: call.tool?.idempotent !== true });
+    this.#onOver({ error, mayHaveLanded: this.call.tool?.idempotent !== true });
     this.#cancelWithCall();
     this.abort(error);
   }
@@ -257,6 +263,13 @@ export class Attempt implements NestingCall {
       },
     });
   }
+}
+
+/** A store of shared lanes can no longer vouch for the call's places: others may work on them (`Semantics 11.4`). */
+function lostPlaces({ reason }: AbortSignal): LanekeeperError {
+  if (LanekeeperError.is(reason)) return reason;
+  const message = "expected the store to keep the call's places, got word that it lost them";
+  return new LaneStoreUnavailableError(message, { cause: reason });
 }
 
 function callerSettled(): StopReason {

@@ -3,6 +3,7 @@ import {
   type ConcurrencyOptions,
   defineTool,
   Lanes,
+  type LanesOptions,
   type RunEvent,
   runBatch,
   type Tool,
@@ -32,8 +33,8 @@ export class BatchWorld {
   readonly contexts: Map<string, ToolContext> = new Map();
   readonly lanes: Lanes;
 
-  constructor(concurrency: ConcurrencyOptions = {}) {
-    this.lanes = new Lanes(concurrency, { clock: this.clock });
+  constructor(concurrency: ConcurrencyOptions = {}, shared: Pick<LanesOptions, "store"> = {}) {
+    this.lanes = new Lanes(concurrency, { clock: this.clock, ...shared });
   }
 
   /** A tool whose bodies wait under their call's id, and listen to no signal. */
