@@ -16,6 +16,10 @@ export type { NestedRunner } from "./batch/nested-runner.ts";
 export { type BatchOptions, runBatch } from "./batch/run-batch.ts";
 export type { OnToolError } from "./batch/run-scope.ts";
 export type { Reducer, StateDeclaration, StateKey } from "./batch/run-state.ts";
+export type { Claim, Journal, PendingFilter, Release } from "./journal/journal.ts";
+export type * from "./journal/journal-entry.ts";
+export { JournalError } from "./journal/journal-errors.ts";
+export { MemoryJournal } from "./journal/memory-journal.ts";
 export type { Bound, StartRate } from "./lanes/bound.ts";
 export type { ConcurrencyChanges, ConcurrencyOptions, TenantBound } from "./lanes/concurrency-config.ts";
 export { ConcurrencyConfig } from "./lanes/concurrency-config.ts";
@@ -34,13 +38,21 @@ export type * from "./protocol/message.ts";
 export type * from "./protocol/model.ts";
 export type * from "./protocol/tool-result.ts";
 export type * from "./protocol/usage.ts";
-export { Agent, type AgentOptions } from "./runner/agent.ts";
+export {
+  Agent,
+  type AgentConstructor,
+  type AgentOptions,
+  type FreeTextAgentOptions,
+  type InstructionsContext,
+  type StructuredAgentOptions,
+} from "./runner/agent.ts";
 export { AgentRunner } from "./runner/agent-runner.ts";
 export { type AgentToolOptions, agentTool } from "./runner/agent-tool.ts";
+export type { ResumeArguments, ResumeOptions } from "./runner/resume-options.ts";
 export type { Run } from "./runner/run.ts";
 export type { RunArguments, RunOptions } from "./runner/run-options.ts";
 export type { RunStream } from "./runner/run-stream.ts";
-export { ProviderError, TurnLimitExceededError } from "./runner/runner-errors.ts";
+export { OutputInvalidError, ProviderError, TurnLimitExceededError } from "./runner/runner-errors.ts";
 export type { RunnerOptions } from "./runner/runner-options.ts";
 export type { ArgsOf, InputSchema, ToolOptions } from "./tools/define-tool.ts";
 export { defineTool } from "./tools/define-tool.ts";

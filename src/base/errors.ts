@@ -44,17 +44,57 @@ export class LanekeeperError extends Error {
     }
   }
 
-  /** The error as plain JSON: name, code, message, the fields of its class and its cause; no stack. */
+  /**
+   * The error as plain JSON: name, code, message, the fields of its class and its cause, ten causes deep; no stack. Fields
+   * that have no JSON are left out.
+   */
   toJSON(): ErrorJson {
-    const json: ErrorJson = { name: this.name, code: this.code, message: this.message, ...this.details() };
-    if (this.cause !== undefined) json.cause = causeJson(this.cause);
+    return LanekeeperError.#json(this, DEEPEST_CAUSE);
+  }
+
+  static #json(error: LanekeeperError, causes: number): ErrorJson {
+    const { name, code, message, cause } = error;
+    const json: ErrorJson = { ...plainFields(() => error.details()), name, code, message };
+    if (cause !== undefined && causes > 0) json.cause = LanekeeperError.#causeJson(cause, causes - 1);
     return json;
+  }
+
+  static #causeJson(cause: unknown, causes: number): ErrorJson | string {
+    try {
+      if (cause instanceof LanekeeperError) return LanekeeperError.#json(cause, causes);
+      if (LanekeeperError.is(cause)) return errorJson(cause);
+      return cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause);
+    } catch {
+      return "a value that cannot be shown";
+    }
   }
 
   /** What the class adds to {@link toJSON}. */
   protected details(): Record<string, unknown> {
     return {};
   }
+}
+
+/** An error that was kept as plain JSON, as it was told: same name, code, message and fields. */
+class RestoredError extends LanekeeperError {
+  readonly #fields: Record<string, unknown>;
+
+  constructor({ name, code, message, cause, ...fields }: ErrorJson) {
+    super(message, cause === undefined ? {} : { cause: typeof cause === "string" ? cause : restoreError(cause) });
+    this.name = name;
+    Object.defineProperty(this, "code", { value: code, enumerable: true });
+    this.#fields = fields;
+    Object.assign(this, fields);
+  }
+
+  protected override details(): Record<string, unknown> {
+    return { ...this.#fields };
+  }
+}
+
+/** The error that {@link LanekeeperError.toJSON} gave; its class is gone, what it says is not. */
+export function restoreError(json: ErrorJson): LanekeeperError {
+  return new RestoredError(json);
 }
 
 /** `ToolTimedOutError` → `TOOL_TIMED_OUT`. */
@@ -65,13 +105,25 @@ function codeOf(className: string): string {
     .toUpperCase();
 }
 
-function causeJson(cause: unknown): ErrorJson | string {
+/** How far a chain of causes is told: it may lead back to where it began. */
+const DEEPEST_CAUSE = 10;
+
+/** A copy that shares nothing with what some class keeps in its fields. */
+function plainFields(fields: () => Record<string, unknown>): Record<string, unknown> {
   try {
-    if (LanekeeperError.is(cause)) return cause.toJSON();
-    return cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause);
+    const text = JSON.stringify(fields(), (_, value) => (typeof value === "bigint" ? String(value) : value));
+    return JSON.parse(text) as Record<string, unknown>;
   } catch {
-    return "a value that cannot be shown";
+    return {};
   }
+}
+
+/** What an error tells of itself, as plain JSON of our own, whatever its class makes of `toJSON`. Never throws. */
+export function errorJson(error: LanekeeperError): ErrorJson {
+  const json = plainFields(() => error.toJSON());
+  const isWhole = ["name", "code", "message"].every((key) => typeof json[key] === "string");
+  if (isWhole) return json as ErrorJson;
+  return { name: "LanekeeperError", code: "LANEKEEPER", message: "an error that cannot be told" };
 }
 
 /**

@@ -6,6 +6,16 @@ export function refuse(path: string, expected: string, value: unknown): never {
   throw new ConfigurationError(`${path}: expected ${expected}, got ${showValue(value)}`);
 }
 
+/** What `read` gives. Options whose getters throw, and proxies that do, are options that could never work. */
+export function readable<T>(path: string, read: () => T): T {
+  try {
+    return read();
+  } catch (cause) {
+    if (cause instanceof ConfigurationError) throw cause;
+    throw new ConfigurationError(`${path}: expected a value that can be read, got one that throws`, { cause });
+  }
+}
+
 /** Checks that `value` is an object with no keys but `known`; a misspelt option is an error, not a default. */
 export function checkOptions(path: string, value: unknown, known: readonly string[]): Record<string, unknown> {
   if (typeof value !== "object" || value === null || Array.isArray(value)) refuse(path, "an object", value);

@@ -14,6 +14,7 @@ import { describeThrown } from "../base/describe-thrown.ts";
 import { CancelledError, ConfigurationError, LanekeeperError } from "../base/errors.ts";
 import { LaneStoreUnavailableError } from "../lanes/lane-errors.ts";
 import type { Permit } from "../lanes/permit.ts";
+import type { PendingCall } from "../protocol/gate.ts";
 import type { Message } from "../protocol/message.ts";
 import { type BodyOutcome, bodyOutcome } from "../tools/body-outcome.ts";
 import { type ToolOutput, toolOutput } from "../tools/result-text.ts";
@@ -25,8 +26,11 @@ import { Activity } from "./activity.ts";
 import type { Call } from "./call.ts";
 import { CallContext } from "./call-context.ts";
 import { Ceiling } from "./ceiling.ts";
+import { WaitsBelow } from "./continued-tools.ts";
 import { abandonment, ceilingSeconds } from "./declared-seconds.ts";
 import type { Section } from "./event-log.ts";
+import { hasOutputGates } from "./output-gates.ts";
+import { refusedInBody } from "./refused-in-body.ts";
 import type { NestedRun, NestingCall, RunScope } from "./run-scope.ts";
 import type { Delta } from "./run-state.ts";
 import type { StopReason } from "./stop.ts";
@@ -34,7 +38,9 @@ import type { StopReason } from "./stop.ts";
 /** How an attempt ended when nothing stopped it. */
 export type AttemptEnd =
   | { readonly output: ToolOutput; readonly delta: Delta }
-  | { readonly error: LanekeeperError; readonly mayHaveLanded: boolean };
+  | { readonly error: LanekeeperError; readonly mayHaveLanded: boolean }
+  /** The run below it waits for somebody outside, and so does the call. */
+  | { readonly waitsFor: readonly PendingCall[] };
 
 export class Attempt implements NestingCall {
   readonly call: Call;
@@ -52,6 +58,7 @@ export class Attempt implements NestingCall {
   #startedAtMs = 0;
   #open = true;
   #watched = false;
+  #isTold = false;
 
   /** `onOver` is told, at once, how it ended, unless a stop ended it. */
   constructor(call: Call, number: number, onOver: (end: AttemptEnd) => void) {
@@ -78,6 +85,8 @@ export class Attempt implements NestingCall {
   }
 
   nextNestedPath(): string {
+    // The run that is about to stand below it is told of after it.
+    this.tellStart();
     return this.call.nextNestedPath();
   }
 
@@ -110,16 +119,8 @@ export class Attempt implements NestingCall {
     this.#startedAtMs = scope.clock.monotonic();
     call.attempt = this;
     this.activity.begin("busy");
-    // One step with the start below: whoever stops the run when told of this stops a call in flight.
-    call.tell({
-      kind: "tool_dispatched",
-      detail: this.number === 1 ? "dispatched" : `dispatched again, attempt ${this.number}`,
-      attempt: this.number,
-      waitedSeconds: permit.waited,
-    });
     const seconds = ceilingSeconds(call);
-    // Whoever was told of the dispatch may have stopped the run: then nothing is left to measure.
-    if (seconds !== undefined && this.#open) {
+    if (seconds !== undefined) {
       const ceiling = new Ceiling(scope.clock, seconds, () => this.#cutOff(new ToolTimedOutError(call.name, seconds)));
       this.#ceiling = ceiling;
       // While everything below it waits, for lanes or for people, its time stands still (`Semantics 3.8`).
@@ -128,31 +129,48 @@ export class Attempt implements NestingCall {
     void permit
       .enter(() => bodyOutcome(() => tool.run?.(args, this.context)))
       .then((outcome) => this.#bodyEnded(outcome));
+    this.tellStart();
     const { lost } = permit;
     if (lost !== undefined && this.#open) {
       this.#unlinkLost = linkAbort(lost, () => this.#cutOff(lostPlaces(lost)));
     }
   }
 
+  /**
+   * Tells of the dispatch, once: when the body's first step is done, or before anything else that comes of it. So whoever
+   * is told and stops the run stops a call that is in flight (`Semantics 4.10`).
+   */
+  tellStart(): void {
+    const permit = this.#permit;
+    if (this.#isTold || permit === undefined) return;
+    this.#isTold = true;
+    this.call.tell({
+      kind: "tool_dispatched",
+      detail: this.number === 1 ? "dispatched" : `dispatched again, attempt ${this.number}`,
+      attempt: this.number,
+      waitedSeconds: permit.waited,
+    });
+  }
+
   /** Runs an agent below the call: `ctx.run`. */
-  startNested(agent: AgentLike, input: string | readonly Message[], options: NestedRunOptions): Promise<RunLike> {
+  startNested(
+    agent: AgentLike,
+    input: string | readonly Message[],
+    options: NestedRunOptions,
+    isContinued = false,
+  ): Promise<RunLike> {
     if (!this.#open) {
-      const refused = Promise.reject(
-        new ConfigurationError("ctx.run: expected a call in flight, got one that has had its verdict"),
-      );
-      // Nobody may be left to hear it, and that must not end the process (`Semantics 2.8`).
-      refused.catch(() => {});
-      return refused;
+      return refusedInBody(new ConfigurationError("ctx.run: expected a call in flight, got one that is over"));
     }
     const { startNested } = this.scope;
     if (startNested === undefined) {
-      return Promise.reject(new ConfigurationError("ctx.run: expected a runner; give one to runBatch as `runner`"));
+      return refusedInBody(new ConfigurationError("ctx.run: expected a runner; give one to runBatch as `runner`"));
     }
-    return startNested(this, agent, input, options);
+    return startNested(this, agent, input, options, isContinued);
   }
 
   enter<T>(code: () => T): T {
-    return this.#permit === undefined ? code() : this.#permit.enter(code);
+    return this.#permit === undefined ? code() : this.#permit.reenter(code);
   }
 
   attach(run: NestedRun): void {
@@ -180,6 +198,11 @@ export class Attempt implements NestingCall {
     return true;
   }
 
+  /** It never starts: it was made for its context alone. */
+  dismiss(): void {
+    this.#open = false;
+  }
+
   cancelNested(reason: StopReason): void {
     for (const run of [...this.#nested]) run.cancel(reason);
   }
@@ -193,6 +216,7 @@ export class Attempt implements NestingCall {
   /** Ends the call in the middle of its body: nobody knows how far that came. */
   #cutOff(error: LanekeeperError): void {
     if (!this.close()) return;
+    this.call.ended = true;
     this.#onOver({ error, mayHaveLanded: this.call.tool?.idempotent !== true });
     this.#cancelWithCall();
     this.abort(error);
@@ -205,12 +229,14 @@ export class Attempt implements NestingCall {
     if (this.close()) {
       call.ended = true;
       const end = this.#endOf(outcome);
-      call.tell({ kind: "tool_completed", detail: threw ? "threw" : "returned", attempt: this.number, seconds });
+      if (!("waitsFor" in end)) {
+        call.tell({ kind: "tool_completed", detail: threw ? "threw" : "returned", attempt: this.number, seconds });
+      }
       this.#onOver(end);
       this.#cancelWithCall();
     } else {
       const detail = threw ? "threw late" : "returned late";
-      call.tell({ kind: "tool_late_result", detail, seconds, ...this.#lateContent(outcome) });
+      call.tellAfterwards({ kind: "tool_late_result", detail, seconds, ...this.#lateContent(outcome) });
     }
     this.#permit?.end();
     this.#watch();
@@ -219,6 +245,7 @@ export class Attempt implements NestingCall {
   #endOf(outcome: BodyOutcome): AttemptEnd {
     const { call, scope } = this;
     if ("threw" in outcome) {
+      if (outcome.threw instanceof WaitsBelow) return { waitsFor: outcome.threw.pending };
       const error = fromThrown(call.name, outcome.threw);
       return { error, mayHaveLanded: error.mayHaveLanded };
     }
@@ -232,6 +259,8 @@ export class Attempt implements NestingCall {
 
   #lateContent(outcome: BodyOutcome): { outcome: "returned" | "threw"; content: string } {
     if ("threw" in outcome) return { outcome: "threw", content: describeThrown(outcome.threw) };
+    // No output gate will see it, and one might have withheld it.
+    if (hasOutputGates(this.call)) return { outcome: "returned", content: "withheld: no output gate has checked it" };
     try {
       return { outcome: "returned", content: toolOutput(this.call.name, outcome.returned, this.scope.limits).text };
     } catch (error) {
@@ -257,9 +286,13 @@ export class Attempt implements NestingCall {
       onDue: () => {
         const since = `${seconds} s after its verdict`;
         if (abandon) {
-          call.tell({ kind: "tool_abandoned", detail: `abandoned: still running ${since}`, seconds });
+          call.tellAfterwards({ kind: "tool_abandoned", detail: `abandoned: still running ${since}`, seconds });
         } else
-          call.tell({ kind: "tool_overdue", detail: `overdue: still running ${since}, and its lanes wait`, seconds });
+          call.tellAfterwards({
+            kind: "tool_overdue",
+            detail: `overdue: still running ${since}, and its lanes wait`,
+            seconds,
+          });
       },
     });
   }

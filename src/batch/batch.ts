@@ -1,39 +1,26 @@
-/**
- * All calls of one turn, from what the model asked to one result each, in call order (`Semantics 2.2`).
- *
- * parse → gates, one call at a time → phases → output gates and merge, one call at a time. The plan is `phases.ts`'s, one
- * dispatch `attempt.ts`'s, the verdicts `call.ts`'s.
- *
- * B1. Every call that is not set aside for somebody outside has its one result when `run` resolves, in every ending.
- * B2. A stop settles all calls first, then stops nested runs, then aborts signals, in one step.
- * B3. Nothing is dispatched after the batch was closed, also not what held its places already.
- * B4. The batch never waits for a deaf body, but for one before the next phase (`Semantics 5.1`).
- */
-import { canonicalJson } from "../base/canonical-json.ts";
-import type { Timer } from "../base/clock.ts";
 import { describeThrown } from "../base/describe-thrown.ts";
-import { InternalError, LanekeeperError } from "../base/errors.ts";
-import type { LaneRequest } from "../lanes/lane-request.ts";
-import type { Permit } from "../lanes/permit.ts";
+import { InternalError, type LanekeeperError } from "../base/errors.ts";
+import type { CallBegun } from "../journal/journal-entry.ts";
 import type { Turn } from "../lanes/turn.ts";
 import type { GateContext, PendingCall } from "../protocol/gate.ts";
 import type { ToolCall } from "../protocol/message.ts";
 import type { ToolResult } from "../protocol/tool-result.ts";
 import { toolOutput } from "../tools/result-text.ts";
-import { backoffAfter } from "../tools/retry-policy.ts";
-import type { InputCheck, RetryPolicy, Tool } from "../tools/tool.ts";
-import { ToolFailedError, ToolInputError, type ToolOutputError } from "../tools/tool-errors.ts";
-import { Attempt, type AttemptEnd } from "./attempt.ts";
+import type { Reconcile, Reconciled, Tool } from "../tools/tool.ts";
+import { ToolFailedError, type ToolOutputError } from "../tools/tool-errors.ts";
+import { Attempt } from "./attempt.ts";
 import { DeadlineExceededError, GuardrailViolationError } from "./batch-errors.ts";
 import type { Brought, Call } from "./call.ts";
 import { Ceiling } from "./ceiling.ts";
-import { type GateOutcome, type Gates, passGates } from "./gates.ts";
+import { isContinued } from "./continued-tools.ts";
+import { type CallsBatch, Dispatcher } from "./dispatcher.ts";
+import { type GateNote, type GateOutcome, type Gates, passGates } from "./gates.ts";
 import { hasOutputGates, lost, passOutputGates, resultOf } from "./output-gates.ts";
 import { parseBatch } from "./parse-batch.ts";
 import { planPhases } from "./phases.ts";
 import type { RunScope } from "./run-scope.ts";
 import { Stopped, type StopReason } from "./stop.ts";
-import { failed, neverDispatched } from "./verdict.ts";
+import { neverDispatched, outcomeUnknown } from "./verdict.ts";
 
 /** What a turn asks for. */
 export interface BatchRequest {
@@ -54,6 +41,8 @@ export interface BatchOutcome {
   readonly results: ToolResult[];
   /** Calls that wait for somebody outside, in call order. */
   readonly pending: PendingCall[];
+  /** Gives those that wait, or were held back, the verdict of a run that stops. The results of all, in call order. */
+  answerAll(reason: StopReason): ToolResult[];
 }
 
 /** Runs one batch. Never rejects: what stops the run is `scope.stop`'s to say. */
@@ -62,31 +51,40 @@ export async function runCalls(scope: RunScope, request: BatchRequest): Promise<
   const batch = new Batch(scope, request.turn, calls);
   await batch.run();
   const results = calls.flatMap(({ result }) => result ?? []);
-  const pending = calls.flatMap((call) => (call.result === undefined ? (call.pending ?? []) : []));
-  if (pending.length === 0) {
+  const pending = calls.flatMap((call) => (call.result === undefined ? call.waitsFor : []));
+  const isNews = calls.some(({ known }) => known?.settled === undefined);
+  if (pending.length === 0 && isNews) {
     const failures = results.filter(({ status }) => status !== "ok").length;
     const detail = { kind: "batch_resolved", turn: request.turn, calls: calls.length, failed: failures } as const;
     scope.events.emit(detail);
   }
-  return { calls: transcript, results, pending };
+  const answerAll = (reason: StopReason): ToolResult[] => {
+    for (const call of calls) call.stop(reason);
+    return calls.flatMap(({ result }) => result ?? []);
+  };
+  return { calls: transcript, results, pending, answerAll };
 }
 
-class Batch {
+class Batch implements CallsBatch {
   readonly #scope: RunScope;
   readonly #calls: readonly Call[];
-  readonly #turn: Turn;
+  readonly turn: Turn;
+  readonly #dispatcher: Dispatcher;
   readonly #gateContext: GateContext;
   readonly #failures: Call[] = [];
   /** Set by the first failure under `fail_run`: nothing goes out any more, and the stop is on its way. */
   #closed = false;
+  /** While a reducer runs. */
+  #isMerging = false;
   /** Calls before this position have been through the output gates. */
   #resolved = 0;
 
   constructor(scope: RunScope, turn: number, calls: readonly Call[]) {
     this.#scope = scope;
     this.#calls = calls;
-    this.#turn = scope.lanes.turn(scope.narrowing, { name: `${scope.runId}/${scope.path}/${turn}` });
+    this.turn = scope.lanes.turn(scope.narrowing, { name: `${scope.runId}/${scope.path}/${turn}` });
     const { stop, tenant, runId, path, context } = scope;
+    this.#dispatcher = new Dispatcher(scope, this);
     this.#gateContext = { signal: stop.signal, tenant, runId, path, context };
   }
 
@@ -94,16 +92,20 @@ class Batch {
     const unlink = this.#scope.stop.onFire((reason) => this.#stop(reason));
     const ceiling = this.#startCeiling();
     try {
-      for (const call of this.#calls) if (call.result?.status === "error") this.#noteFailure(call);
+      for (const call of this.#calls) {
+        if (call.result?.status === "error" || call.result?.status === "indeterminate") this.#noteFailure(call);
+      }
       await this.#passGates();
       const phases = planPhases(this.#calls);
       for (const [place, phase] of phases.entries()) {
         await this.#runPhase(phase);
+        // A run below it waits for somebody: what the model asked for after it is held back (`Semantics 3.5`).
+        if (phase.some(({ state, parallelSafe }) => state === "suspended" && !parallelSafe)) break;
         if (place < phases.length - 1) await this.#untilGone(phase);
       }
       // What a person answered behind the last phase.
       await this.#resolve(this.#calls.length - 1);
-      await this.#unlessClosed();
+      await this.unlessClosed();
     } catch (ended) {
       // A fault of ours must not leave a call without its result.
       if (!(ended instanceof Stopped)) stopFor(this.#scope, new InternalError("a batch threw", { cause: ended }));
@@ -129,17 +131,76 @@ class Batch {
     const { approver, guardrails, hooks, stop, activity } = this.#scope;
     const gates: Gates = { approver, guardrails, hooks, context: this.#gateContext, stop, activity };
     for (const call of this.#calls) {
-      await this.#unlessClosed();
+      await this.unlessClosed();
       const { tool } = call;
       if (call.result !== undefined || tool === undefined) continue;
-      const { id, name, position, of, input, key } = call;
-      const gated = { id, name, position, of, tool, input, pendingId: key };
-      const outcome = await passGates(gated, gates, (kind, detail) => call.tellOfGate(kind, detail));
+      const outcome = await this.#outcomeOf(call, tool, gates);
       // Whoever was told of the last gate may have stopped the run: then the call has its verdict.
       if (stop.reason !== undefined) throw new Stopped();
-      this.#afterGates(call, outcome);
+      if (outcome !== undefined) this.#afterGates(call, outcome);
     }
-    await this.#unlessClosed();
+    await this.unlessClosed();
+  }
+
+  /** What the gates make of a call. Nothing for one that stood behind them, or before one, when its run was suspended. */
+  async #outcomeOf(call: Call, tool: Tool, gates: Gates): Promise<GateOutcome | undefined> {
+    const { id, name, position, of, key, known } = call;
+    const note: GateNote = (kind, detail) => call.tellOfGate(kind, detail);
+    const gated = known?.gated;
+    if (gated === undefined) {
+      return passGates({ id, name, position, of, tool, input: call.input, pendingId: key }, gates, note);
+    }
+    call.input = gated.input;
+    // The stricter of what was declared then and what is declared now.
+    call.parallelSafe = gated.parallelSafe && tool.parallelSafe !== false;
+    const { pending } = gated;
+    if (pending === undefined) {
+      call.state = "ready";
+      if (known?.begun !== undefined && !isContinued(tool)) await this.#settleUnknown(call, tool, known.begun);
+      return undefined;
+    }
+    if (known?.decision === undefined) {
+      call.state = "suspended";
+      call.waitsFor = [pending];
+      return undefined;
+    }
+    const answered = { decision: known.decision, reason: pending.reason };
+    return passGates({ id, name, position, of, tool, input: gated.input, pendingId: key }, gates, note, answered);
+  }
+
+  /** The process that ran the call has ended, and nobody has its outcome (`Semantics 11.2`). */
+  async #settleUnknown(call: Call, tool: Tool, begun: CallBegun): Promise<void> {
+    const isIdempotent = tool.idempotent && begun.idempotent;
+    if (isIdempotent) return;
+    const found = tool.reconcile === undefined ? undefined : await this.#reconcile(call, tool.reconcile, begun);
+    if (found?.landed === false) return;
+    call.state = "answered";
+    if (found?.landed === true) this.#answer(call, found.result);
+    else this.fail(call, outcomeUnknown(call));
+  }
+
+  async #reconcile(
+    call: Call,
+    reconcile: Reconcile<unknown, unknown>,
+    begun: CallBegun,
+  ): Promise<Reconciled | undefined> {
+    const { stop, report } = this.#scope;
+    const attempt = new Attempt(call, begun.attempt, () => {});
+    try {
+      const check = await stop.race(Promise.resolve(call.tool?.validate(structuredClone(call.input))));
+      if (check?.ok !== true) return undefined;
+      const { landed, result } = (await stop.race(
+        new Promise((settle) => settle(reconcile(check.args, attempt.context))),
+      )) as { landed: unknown; result?: unknown };
+      if (landed === true) return { landed, result };
+      return landed === false ? { landed } : undefined;
+    } catch (threw) {
+      if (threw instanceof Stopped) throw threw;
+      report(threw);
+      return undefined;
+    } finally {
+      attempt.dismiss();
+    }
   }
 
   #afterGates(call: Call, outcome: GateOutcome): void {
@@ -163,28 +224,39 @@ class Batch {
         call.input = outcome.input;
         call.parallelSafe = outcome.parallelSafe;
         call.state = "suspended";
-        call.pending = outcome.pending;
+        call.waitsFor = [outcome.pending];
+        this.#record(call, outcome);
         return;
       case "passed":
         call.input = outcome.input;
         call.parallelSafe = outcome.parallelSafe;
         call.state = "ready";
+        this.#record(call, outcome);
         call.tell({ kind: "tool_queued", detail: "queued" });
     }
+  }
+
+  #record(call: Call, outcome: GateOutcome & { kind: "passed" | "suspended" }): void {
+    const { input, parallelSafe } = outcome;
+    const pending = outcome.kind === "suspended" ? { pending: outcome.pending } : {};
+    this.#scope.recorder?.append({ kind: "call_gated", ...call.place, input, parallelSafe, ...pending });
   }
 
   #answer(call: Call, value: unknown): void {
     try {
       call.brought = { ...toolOutput(call.name, value, this.#scope.limits), delta: undefined };
     } catch (error) {
-      call.settle(neverDispatched(call, (error as ToolOutputError).message, error as ToolOutputError));
+      const { message } = error as ToolOutputError;
+      // What was found to have landed has; nothing else that is answered in its tool's place went out.
+      if (call.wasDispatched) call.settle(lost(call, error as ToolOutputError));
+      else call.settle(neverDispatched(call, message, error as ToolOutputError));
       this.#noteFailure(call);
     }
   }
 
   async #runPhase(phase: readonly Call[]): Promise<void> {
     const { activity } = this.#scope;
-    const running = phase.map((call) => this.#runCall(call));
+    const running = phase.map((call) => this.#dispatcher.run(call));
     // From here each call says itself what it is doing.
     activity.end("busy");
     try {
@@ -192,144 +264,13 @@ class Batch {
     } finally {
       activity.begin("busy");
     }
-    await this.#unlessClosed();
+    await this.unlessClosed();
     await this.#resolve((phase[phase.length - 1] as Call).position);
   }
 
   /** A phase is over when its bodies have ended or were abandoned (`Semantics 5.1`). */
   async #untilGone(phase: readonly Call[]): Promise<void> {
     await this.#scope.stop.race(Promise.all(phase.map(({ attempt }) => attempt?.gone())));
-  }
-
-  async #runCall(call: Call): Promise<void> {
-    const { activity, stop } = this.#scope;
-    activity.begin("busy");
-    try {
-      for (let number = 1; ; number++) {
-        const backoffSeconds = await this.#attempt(call, number);
-        if (backoffSeconds === undefined) return;
-        // The next attempt starts only after this one has really ended, and backoff holds no permit (`Semantics 7.5`).
-        await stop.race((call.attempt as Attempt).gone());
-        if (backoffSeconds > 0) await this.#pause(backoffSeconds);
-      }
-    } catch (ended) {
-      if (!(ended instanceof Stopped)) throw ended;
-    } finally {
-      activity.end("busy");
-    }
-  }
-
-  /** One attempt of a call. Resolves with the seconds until the next one, or with nothing when there is none. */
-  async #attempt(call: Call, number: number): Promise<number | undefined> {
-    const { activity, stop } = this.#scope;
-    const tool = call.tool as Tool;
-    const checked = tool.validate(structuredClone(call.input));
-    const check: InputCheck = checked instanceof Promise ? await stop.race(checked) : checked;
-    if (!check.ok) {
-      this.#fail(call, new ToolInputError(tool.name, check.problems), false);
-      return undefined;
-    }
-    let over: (backoffSeconds: number | undefined) => void = () => {};
-    const ended = new Promise<number | undefined>((resolve) => {
-      over = resolve;
-    });
-    const attempt = new Attempt(call, number, (end) => over(this.#afterAttempt(call, number, end)));
-    const permit = await this.#acquire(call, attempt);
-    if (permit === undefined) return undefined;
-    // Granted, and closed before its body could start: the places go back unused (`Semantics 4.10`). Asked here and not
-    // where the permit came, since a sibling that starts in between may be told of, and whoever is told may stop the run.
-    if (!this.#isOpen) {
-      permit.release();
-      await this.#unlessClosed();
-    }
-    attempt.start(tool, check.args, permit);
-    activity.end("busy");
-    try {
-      return await stop.race(ended);
-    } finally {
-      activity.begin("busy");
-    }
-  }
-
-  /** Waits for the call's lanes. Gives nothing when the lanes refused it, and then the call has its verdict. */
-  async #acquire(call: Call, attempt: Attempt): Promise<Permit | undefined> {
-    const { activity, lanes, stop } = this.#scope;
-    activity.turn("busy", "lanes");
-    try {
-      return await lanes.acquire(this.#laneRequest(call), { signal: stop.signal, holder: attempt });
-    } catch (threw) {
-      if (stop.reason !== undefined) throw new Stopped();
-      const error = LanekeeperError.is(threw) ? threw : new InternalError("lanes threw", { cause: threw });
-      // A later attempt that the lanes refuse does not undo that an earlier one went out.
-      if (call.attempt === undefined) call.settle(neverDispatched(call, error.message, error));
-      else call.settle(failed(call, error));
-      this.#noteFailure(call);
-      return undefined;
-    } finally {
-      activity.turn("lanes", "busy");
-    }
-  }
-
-  #laneRequest(call: Call): LaneRequest {
-    const { tenant, runId } = this.#scope;
-    const request = { tenant, turn: this.#turn, tool: call.name };
-    const resource = call.tool?.resource;
-    return {
-      ...request,
-      ...(resource === undefined ? {} : { resource }),
-      // One key for everything under an outermost run (`Semantics 5.2`), one for equal input forms (`Semantics 5.3`).
-      ...(call.parallelSafe ? {} : { exclusive: runId, arguments: canonicalJson(call.input) }),
-    };
-  }
-
-  /** What follows an attempt that nothing stopped: decided at once. Gives the backoff when another attempt follows. */
-  #afterAttempt(call: Call, number: number, end: AttemptEnd): number | undefined {
-    if ("output" in end) {
-      call.brought = { ...end.output, delta: end.delta };
-      // Stopped by somebody who was told that the body has ended: it had brought something by then.
-      if (this.#scope.stop.reason !== undefined) this.#conclude(call);
-      return undefined;
-    }
-    const retry = call.tool?.retry;
-    if (
-      retry !== undefined &&
-      this.#isOpen &&
-      number < retry.attempts &&
-      this.#isWorthRetrying(retry, end.error, number) &&
-      this.#isOpen
-    ) {
-      call.ended = false;
-      const backoffSeconds = backoffAfter(retry, number);
-      const detail = `attempt ${number} of ${retry.attempts} failed: ${end.error.message}`;
-      call.tell({ kind: "tool_retried", detail, attempt: number, backoffSeconds, error: end.error.toJSON() });
-      return backoffSeconds;
-    }
-    this.#fail(call, end.error, end.mayHaveLanded);
-    return undefined;
-  }
-
-  #isWorthRetrying({ when }: RetryPolicy, error: LanekeeperError, attempt: number): boolean {
-    if (when === undefined) return true;
-    try {
-      return when(error, attempt) === true;
-    } catch (threw) {
-      this.#scope.report(threw);
-      return false;
-    }
-  }
-
-  async #pause(seconds: number): Promise<void> {
-    const { clock, stop } = this.#scope;
-    let timer: Timer | undefined;
-    try {
-      await stop.race(
-        new Promise<void>((resolve) => {
-          timer = clock.setTimer(seconds * 1000, resolve);
-        }),
-      );
-    } finally {
-      timer?.cancel();
-    }
   }
 
   /** Takes what calls brought through the output gates and merges it, one at a time, in call order (`Semantics 3.4`, `6`). */
@@ -350,23 +291,27 @@ class Batch {
     }
   }
 
-  #merge(call: Call, brought: Brought): void {
+  /** `content` is what the model is shown instead of what the call brought. */
+  #merge(call: Call, brought: Brought, content?: string): void {
     const { delta } = brought;
-    // A reducer may stop the run, which settles everything: merged once all the same.
-    call.brought = { ...brought, delta: undefined };
+    this.#isMerging = true;
     try {
       if (delta !== undefined) this.#scope.state.merge(delta);
     } catch (threw) {
       const message = `a reducer of the run's state failed: ${describeThrown(threw)}`;
       call.settle(lost(call, new ToolFailedError(message, { tool: call.name, cause: threw })));
       this.#noteFailure(call);
-      return;
+    } finally {
+      this.#isMerging = false;
     }
-    call.settle(resultOf(call, brought));
+    const result = resultOf(call, brought);
+    call.settle(content === undefined ? result : { ...result, content }, delta);
+    // A reducer may have stopped the run: those behind its call are merged behind it.
+    if (this.#scope.stop.reason !== undefined) for (const other of this.#calls) this.conclude(other);
   }
 
-  #fail(call: Call, error: LanekeeperError, mayHaveLanded: boolean): void {
-    call.settle(failed(call, error, mayHaveLanded));
+  fail(call: Call, result: ToolResult): void {
+    call.settle(result);
     this.#noteFailure(call);
   }
 
@@ -384,22 +329,21 @@ class Batch {
   }
 
   /** Goes on while the batch may; waits for the stop that is on its way when it may not. */
-  async #unlessClosed(): Promise<void> {
+  async unlessClosed(): Promise<void> {
     const { stop } = this.#scope;
     if (stop.reason !== undefined) throw new Stopped();
     if (this.#closed) await stop.race(new Promise<never>(() => {}));
   }
 
   /** The run stops: what a call has brought is its result. */
-  #conclude(call: Call): void {
-    if (call.brought === undefined || call.result !== undefined) return;
-    if (!hasOutputGates(call)) this.#merge(call, call.brought);
+  conclude(call: Call): void {
+    if (call.brought === undefined || call.result !== undefined || this.#isMerging) return;
     // Nothing is lost, and nothing that was not checked is shown to a model.
-    else call.settle({ ...resultOf(call, call.brought), content: UNCHECKED });
+    this.#merge(call, call.brought, hasOutputGates(call) ? UNCHECKED : undefined);
   }
 
   /** Whether anything may still go out. */
-  get #isOpen(): boolean {
+  get isOpen(): boolean {
     return !this.#closed && this.#scope.stop.reason === undefined;
   }
 
@@ -407,7 +351,7 @@ class Batch {
   #stop(reason: StopReason): void {
     for (const call of this.#calls) {
       call.stop(reason);
-      this.#conclude(call);
+      this.conclude(call);
     }
     const open = this.#calls.flatMap(({ attempt }) => (attempt?.close() === true ? attempt : []));
     for (const attempt of open) attempt.cancelNested(reason);

@@ -64,7 +64,8 @@ export class CallContext implements ToolContext {
     if (typeof message !== "string") this.#complain("ctx.log", "a text", message);
     else {
       const kept = fields === undefined ? {} : { fields: readable(fields) };
-      this.#attempt.call.tellOfBody({ kind: "tool_log", detail: message, message, ...kept });
+      // Reading the fields may run code of the body's own, and that may end the call.
+      if (this.#attempt.isOpen) this.#attempt.call.tellOfBody({ kind: "tool_log", detail: message, message, ...kept });
     }
   };
 

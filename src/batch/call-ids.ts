@@ -8,12 +8,17 @@ interface Identified {
  *
  * The first use of an id is never changed. A later use, in this batch or of one in `seen`, gets the first free suffix
  * `_2`, `_3`, …; a missing id becomes `call_<turn>_<position>`. The same inputs give the same ids. Adds them to `seen`.
+ * `suffixes` keeps the count of each id from one batch to the next.
  */
-export function assignCallIds(calls: readonly Identified[], turn: number, seen: Set<string>): string[] {
+export function assignCallIds(
+  calls: readonly Identified[],
+  turn: number,
+  seen: Set<string>,
+  suffixes: Map<string, number> = new Map(),
+): string[] {
   // Every id that stands in the batch is spoken for, so that no suffix takes a later call's own.
   const taken = new Set<string>();
   for (const { id } of calls) if (isId(id)) taken.add(id);
-  const suffixes = new Map<string, number>();
   return calls.map(({ id }, position) => {
     if (isId(id) && !seen.has(id)) {
       seen.add(id);
@@ -21,7 +26,7 @@ export function assignCallIds(calls: readonly Identified[], turn: number, seen: 
     }
     const stem = isId(id) ? id : `call_${turn}_${position}`;
     let given = stem;
-    // Counting on from the last suffix keeps a batch of one id linear.
+    // Counting on from the last suffix keeps calls of one id linear.
     let suffix = suffixes.get(stem) ?? 2;
     while (seen.has(given) || taken.has(given)) given = `${stem}_${suffix++}`;
     suffixes.set(stem, suffix);

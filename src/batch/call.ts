@@ -1,10 +1,13 @@
+import { errorJson, type LanekeeperError, restoreError } from "../base/errors.ts";
+import type { CallHistory } from "../journal/history.ts";
+import type { RecordedResult } from "../journal/journal-entry.ts";
 import type { PendingCall } from "../protocol/gate.ts";
 import type { ToolResult } from "../protocol/tool-result.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { Attempt } from "./attempt.ts";
 import type { Section, UnplacedToolEvent } from "./event-log.ts";
 import type { RunScope } from "./run-scope.ts";
-import type { Delta } from "./run-state.ts";
+import { type Delta, recordDelta } from "./run-state.ts";
 import type { StopReason } from "./stop.ts";
 import { neverDispatched, stoppedInFlight } from "./verdict.ts";
 
@@ -38,7 +41,8 @@ const MOST_NOTES = 1_000;
  * One call of a batch, from what the model asked to its one verdict.
  *
  * C1. `settle` counts once; every verdict is told as exactly one of `tool_result`, `tool_error`, `tool_indeterminate`.
- * C2. Whether its side effect may exist follows from whether a body of it was dispatched, and from nothing else.
+ * C2. Whether its side effect may exist follows from whether a body of it was dispatched, also before a resume, and from
+ *     nothing else.
  */
 export class Call {
   readonly scope: RunScope;
@@ -55,8 +59,8 @@ export class Call {
   parallelSafe = true;
   /** How phases see it. */
   state: "ready" | "suspended" | "answered" = "answered";
-  /** Set while it waits for somebody outside. */
-  pending: PendingCall | undefined;
+  /** What somebody outside must answer before it can go on; of an `agentTool` call, everything below it. */
+  waitsFor: readonly PendingCall[] = [];
   /** The attempt that was dispatched last. */
   attempt: Attempt | undefined;
   brought: Brought | undefined;
@@ -80,6 +84,26 @@ export class Call {
     this.tool = asked.tool;
     this.input = asked.input;
     this.section = scope.events.openSection();
+  }
+
+  /** What is known of it from before a resume. */
+  get known(): CallHistory | undefined {
+    return this.scope.history?.run(this.scope.path)?.call(this.turn, this.position);
+  }
+
+  /** Whether a body of it went out, in this process or before a resume. */
+  get wasDispatched(): boolean {
+    return this.attempt !== undefined || this.known?.begun !== undefined;
+  }
+
+  /** Whether a failure that is not its body's own word leaves open what the body did (`Semantics 7.3`). */
+  get mayHaveLanded(): boolean {
+    return this.wasDispatched && !this.#isIdempotent;
+  }
+
+  /** As declared now, and when it was dispatched before a resume: the stricter counts (`Semantics 11.2`). */
+  get #isIdempotent(): boolean {
+    return this.tool?.idempotent === true && this.known?.begun?.idempotent !== false;
   }
 
   /** Its verdict, once it has one. */
@@ -110,22 +134,48 @@ export class Call {
     if (this.#result === undefined) this.tell({ kind, detail });
   }
 
+  /** Tells what comes after the verdict: live only, since how much of it the run still sees is chance (`Semantics 2.3`). */
+  tellAfterwards(note: CallNote): void {
+    this.tell(note, true);
+  }
+
   /** Tells progress or a log line of the body: the first thousand are kept. */
   tellOfBody(note: CallNote): void {
+    this.attempt?.tellStart();
+    // Whoever was told of the start may have stopped the run: then the body is not heard any more.
+    if (this.attempt?.isOpen !== true) return;
     this.#notes++;
     this.tell(note, this.#notes > MOST_NOTES);
   }
 
-  /** Gives the call its verdict, unless it has one. */
-  settle(result: ToolResult): boolean {
+  /** Where a journal finds it. */
+  get place(): { path: string; turn: number; position: number } {
+    return { path: this.scope.path, turn: this.turn, position: this.position };
+  }
+
+  /** The verdict that it had before a resume: told and recorded then. */
+  restore({ error, ...recorded }: RecordedResult): void {
+    const restored = error === undefined ? {} : { error: restoreError(error) };
+    this.#result = { callId: this.id, name: this.name, ...recorded, ...restored };
+  }
+
+  /** Gives the call its verdict, unless it has one. `delta` is what it wrote to the run's state. */
+  settle(result: ToolResult, delta?: Delta): boolean {
     if (this.#result !== undefined) return false;
     this.#result = result;
+    this.attempt?.tellStart();
+    this.scope.recorder?.append({
+      kind: "call_settled",
+      ...this.place,
+      result: recordedOf(result),
+      delta: delta === undefined ? [] : recordDelta(delta),
+    });
     if (result.status === "ok") {
       this.tell({ kind: "tool_result", detail: "completed", content: result.content });
       return true;
     }
     const { status, mayHaveLanded } = result;
-    const error = result.error?.toJSON() ?? { name: "LanekeeperError", code: "LANEKEEPER", message: result.content };
+    const error = errorJson(result.error as LanekeeperError);
     if (status === "indeterminate") {
       this.tell({ kind: "tool_indeterminate", detail: result.content, error, mayHaveLanded: true });
     } else this.tell({ kind: "tool_error", detail: result.content, status, error, mayHaveLanded });
@@ -136,9 +186,17 @@ export class Call {
   stop(reason: StopReason): void {
     if (this.#result !== undefined || this.brought !== undefined || this.ended) return;
     this.settle(
-      this.attempt === undefined
-        ? neverDispatched(this, reason.why)
-        : stoppedInFlight(this, this.tool?.idempotent === true, reason),
+      this.wasDispatched ? stoppedInFlight(this, this.#isIdempotent, reason) : neverDispatched(this, reason.why),
     );
   }
+}
+
+function recordedOf({ status, content, value, error, mayHaveLanded }: ToolResult): RecordedResult {
+  return {
+    status,
+    content,
+    ...(value === undefined ? {} : { value }),
+    ...(error === undefined ? {} : { error: errorJson(error) }),
+    mayHaveLanded,
+  };
 }

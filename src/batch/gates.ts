@@ -10,7 +10,7 @@
 import { derivedSignal } from "../base/abort-link.ts";
 import { describeThrown } from "../base/describe-thrown.ts";
 import { showValue } from "../base/show-value.ts";
-import type { Approver, GateCall, GateContext, Guardrail, Hook, PendingCall } from "../protocol/gate.ts";
+import type { Approver, Decision, GateCall, GateContext, Guardrail, Hook, PendingCall } from "../protocol/gate.ts";
 import type { ToolResult } from "../protocol/tool-result.ts";
 import { parseArguments } from "../tools/parse-arguments.ts";
 import type { Tool } from "../tools/tool.ts";
@@ -57,6 +57,12 @@ export type GateOutcome =
     }
   | { readonly kind: "refused" | "failed"; readonly result: ToolResult };
 
+/** What somebody outside said to a call that waited. */
+export interface Answered {
+  readonly decision: Decision;
+  readonly reason: PendingCall["reason"];
+}
+
 /** Tells what a gate said: `gate_passed` or `gate_refused`, and one line about it. */
 export type GateNote = (kind: "gate_passed" | "gate_refused", detail: string) => void;
 
@@ -72,12 +78,18 @@ class Turned {
 /**
  * Takes one call through its gates.
  *
- * Rejects only with {@link Stopped}, when the run stopped meanwhile.
+ * With `answered` it goes on behind the gate at which it waited: what was asked before is not asked again
+ * (`Semantics 3.6`). Rejects only with {@link Stopped}, when the run stopped meanwhile.
  */
-export async function passGates(call: GatedCall, gates: Gates, note: GateNote): Promise<GateOutcome> {
+export async function passGates(
+  call: GatedCall,
+  gates: Gates,
+  note: GateNote,
+  answered?: Answered,
+): Promise<GateOutcome> {
   const way = new Way(call, gates, note);
   try {
-    return await way.go();
+    return await (answered === undefined ? way.go() : way.goOn(answered));
   } catch (ended) {
     if (ended instanceof Turned) return ended.outcome;
     if (ended instanceof Stopped) throw ended;
@@ -105,8 +117,15 @@ class Way {
   async go(): Promise<GateOutcome> {
     await this.#validate();
     for (const guardrail of this.#gates.guardrails) await this.#guard(guardrail);
-    const approved = await this.#approval();
-    if (approved !== undefined) return approved;
+    return (await this.#approval()) ?? this.#hooks();
+  }
+
+  async goOn({ decision, reason }: Answered): Promise<GateOutcome> {
+    await this.#validate();
+    return (await this.#decide(decision, reason)) ?? this.#hooks();
+  }
+
+  async #hooks(): Promise<GateOutcome> {
     for (const hook of this.#gates.hooks) await this.#hook(hook);
     if (this.#call.tool.run === undefined) return this.#suspend("external");
     return { kind: "passed", input: this.#input, parallelSafe: this.#parallelSafe() };
@@ -175,9 +194,13 @@ class Way {
     }
     const { approver } = this.#gates;
     if (approver === undefined) return this.#suspend("approval");
-    const said: unknown = await this.#askPerson(approver);
+    return this.#decide(await this.#askPerson(approver), "approval");
+  }
+
+  /** Does what somebody said to the call. Nothing when it may go on. */
+  async #decide(said: unknown, reason: PendingCall["reason"]): Promise<GateOutcome | undefined> {
     const decision = (typeof said === "object" && said !== null ? said : {}) as Record<string, unknown>;
-    if (decision.suspend === true) return this.#suspend("approval");
+    if (decision.suspend === true) return this.#suspend(reason);
     if ("result" in decision) {
       this.#note("gate_passed", "approval: answered in the tool's place");
       return { kind: "answered", input: this.#input, value: decision.result };

@@ -45,6 +45,8 @@ async function askAll(call: Call, brought: Brought, context: GateContext): Promi
     const { refuse, endRun } = said.answer as { refuse?: unknown; endRun?: unknown };
     if (typeof endRun === "string") {
       const error = new GuardrailViolationError(guardrail.name, endRun);
+      // What ends the run is not told either.
+      call.settle(lost(call, error));
       call.scope.stop.fire({ status: "failed", error, why: error.message });
       throw new Stopped();
     }
@@ -88,7 +90,7 @@ export function resultOf(call: Call, { value, text }: Brought): ToolResult {
 
 /** What it did is done; only what it brought is lost to the model. */
 export function lost(call: Call, error: ToolOutputError | GuardrailViolationError | ToolFailedError): ToolResult {
-  return failed(call, error, call.attempt !== undefined && call.tool?.idempotent !== true);
+  return failed(call, error, call.mayHaveLanded);
 }
 
 async function ask(

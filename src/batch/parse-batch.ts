@@ -5,7 +5,7 @@ import type { BatchRequest } from "./batch.ts";
 import { Call } from "./call.ts";
 import { assignCallIds } from "./call-ids.ts";
 import type { RunScope } from "./run-scope.ts";
-import { failed, neverDispatched } from "./verdict.ts";
+import { failed, neverDispatched, outcomeUnknown } from "./verdict.ts";
 
 /**
  * Reads a turn's calls (`Semantics 2.5`, `2.9`, `2.10`): a bad one has its verdict when this returns, and the others are
@@ -23,8 +23,18 @@ export function parseBatch(scope: RunScope, request: BatchRequest): { calls: Cal
     const tool = typeof asked.name === "string" ? scope.tools.get(asked.name) : undefined;
     const place = { turn: request.turn, position, of: read.length };
     const call = new Call(scope, place, { id, name: kept.name, tool, input: structuredClone(kept.args) });
-    call.tell({ kind: "tool_requested", detail: `asked for as call ${position + 1} of ${place.of}` });
-    if (request.refusal !== undefined) call.settle(neverDispatched(call, request.refusal));
+    const { known } = call;
+    if (known?.settled !== undefined) {
+      call.restore(known.settled.result);
+      return call;
+    }
+    if (known === undefined) {
+      call.tell({ kind: "tool_requested", detail: `asked for as call ${position + 1} of ${place.of}` });
+    }
+    // One that went out before a resume did so, whatever has been declared since.
+    if (known?.begun !== undefined) {
+      if (tool === undefined) call.settle(outcomeUnknown(call));
+    } else if (request.refusal !== undefined) call.settle(neverDispatched(call, request.refusal));
     else if (position >= most) call.settle(neverDispatched(call, `a turn runs at most ${most} calls`));
     else if (tool === undefined) call.settle(failed(call, new ToolNotFoundError(asked.name, scope.tools.names())));
     else if (problem !== undefined) {

@@ -33,7 +33,7 @@ import { Stop } from "./stop.ts";
 export interface BatchOptions<Context = unknown> {
   /** The tools that may be called: a list, or a registry. */
   // biome-ignore lint/suspicious/noExplicitAny: a list of tools holds tools of any arguments.
-  tools: readonly Tool<any, Context>[] | ToolRegistry;
+  tools: readonly Tool<any, Context>[] | ToolRegistry<Context>;
   /** Lanes that outlive the call and are shared with others. Default: the runner's, else lanes of this batch's own. */
   lanes?: Lanes | undefined;
   /** On whose behalf. Default: the tenant of the body that runs the batch, else `default`. */
@@ -104,7 +104,7 @@ const KNOWN = [
  */
 export async function runBatch<Context = unknown>(
   calls: readonly ToolCall[],
-  options: BatchOptions<Context>,
+  options: BatchOptions<Context> & (unknown extends Context ? unknown : { context: Context }),
 ): Promise<ToolResult[]> {
   const { scope, signal, runSeconds } = makeScope(calls, options as BatchOptions);
   const { stop, clock, deafBodies } = scope;
@@ -179,6 +179,7 @@ function makeScope(
     tools,
     lanes,
     narrowing,
+    narrowings: [narrowing],
     onToolError,
     limits: checkLimits(options.limits),
     toolCallSeconds: deadlines.toolCallSeconds,
@@ -192,6 +193,8 @@ function makeScope(
     deafBodies: side?.deafBodies ?? DeafBodies.of(lanes, clock),
     nestedRuns: new Set(),
     canSuspend: false,
+    recorder: undefined,
+    history: undefined,
     startNested: side?.startNested,
     report,
   };

@@ -1,4 +1,5 @@
 import type { Clock } from "../base/clock.ts";
+import type { History } from "../journal/history.ts";
 import type { ConcurrencyConfig } from "../lanes/concurrency-config.ts";
 import type { Lanes } from "../lanes/lanes.ts";
 import type { Approver, Guardrail, Hook } from "../protocol/gate.ts";
@@ -10,6 +11,7 @@ import type { Activity } from "./activity.ts";
 import type { DeafBodies } from "./deaf-bodies.ts";
 import type { EventLog, Section } from "./event-log.ts";
 import type { Limits } from "./limits.ts";
+import type { Recorder } from "./recorder.ts";
 import type { RunState } from "./run-state.ts";
 import type { Stop, StopReason } from "./stop.ts";
 
@@ -29,6 +31,8 @@ export interface RunScope {
   /** The tools that the run may call. */
   readonly tools: ToolRegistry;
   readonly lanes: Lanes;
+  /** What the agent and those of the runs above narrow for what goes on below them, this run's own last. */
+  readonly narrowings: readonly ConcurrencyConfig[];
   /** What the agent narrows for its own turns. */
   readonly narrowing: ConcurrencyConfig;
   readonly onToolError: OnToolError;
@@ -49,6 +53,10 @@ export interface RunScope {
   readonly nestedRuns: Set<Promise<unknown>>;
   /** Whether a call may be set aside for somebody outside: somebody can take the answer up later. */
   readonly canSuspend: boolean;
+  /** Writes down what happens; absent where nothing can be continued. */
+  readonly recorder: Recorder | undefined;
+  /** What is known from before a resume, of this run and those in it. */
+  readonly history: History | undefined;
   /** Runs an agent in a body; absent where nobody can. */
   readonly startNested: StartNested | undefined;
   /** Takes what a listener or a reducer threw when nobody else can. Never throws. */
@@ -61,6 +69,8 @@ export type StartNested = (
   agent: AgentLike,
   input: string | readonly Message[],
   options: NestedRunOptions,
+  /** Whether a resume goes on with that run: the body itself is not run again. */
+  isContinued: boolean,
 ) => Promise<RunLike>;
 
 /** A call in flight, as a run that starts below it sees it. */

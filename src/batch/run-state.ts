@@ -1,5 +1,6 @@
 import { ConfigurationError } from "../base/errors.ts";
 import { plainJson } from "../base/plain-json.ts";
+import type { RecordedDelta } from "../journal/journal-entry.ts";
 import type { ToolState } from "../tools/tool-context.ts";
 
 /** Combines what stands under a key with what a call wrote to it. */
@@ -22,6 +23,11 @@ const GONE: unique symbol = Symbol("gone");
 /** What one call changed: the last write to each key, or that it is gone. */
 export type Delta = Map<string, unknown>;
 
+/** A delta as a journal keeps it. */
+export function recordDelta(delta: Delta): RecordedDelta {
+  return Array.from(delta, ([key, value]) => (value === GONE ? { key, gone: true } : { key, value }));
+}
+
 /**
  * The state of one run (`Semantics 6`): plain JSON, copied in and out.
  *
@@ -30,6 +36,8 @@ export type Delta = Map<string, unknown>;
  */
 export class RunState {
   #values = new Map<string, unknown>();
+  /** Whether a view reads the values as they are: then they are not changed, but a copy. One copy a phase. */
+  #isViewed = false;
   readonly #reducers = new Map<string, Reducer>();
 
   /** `given` stands in for the declared initial values. */
@@ -44,6 +52,7 @@ export class RunState {
   /** What a call of a phase that starts now may read and write; `live` says whether it still may. */
   view(live: () => boolean): { state: ToolState; delta: Delta } {
     const delta: Delta = new Map();
+    this.#isViewed = true;
     return { state: new CallState(this.#values, delta, live), delta };
   }
 
@@ -59,14 +68,18 @@ export class RunState {
       const reduce = value === GONE ? undefined : this.#reducers.get(key);
       merged.push([key, reduce === undefined ? value : this.#combine(key, reduce, value)]);
     }
-    // A new map each time: views of this phase keep reading the state as it was at its start. Made after the reducers
-    // have run: one that stops its run has the rest merged before it returns.
-    const next = new Map(this.#values);
+    // Views of this phase keep reading the state as it was at its start.
+    if (this.#isViewed) this.#values = new Map(this.#values);
+    this.#isViewed = false;
     for (const [key, value] of merged) {
-      if (value === GONE) next.delete(key);
-      else next.set(key, value);
+      if (value === GONE) this.#values.delete(key);
+      else this.#values.set(key, value);
     }
-    this.#values = next;
+  }
+
+  /** Merges what a journal kept of a call's delta. */
+  replay(recorded: RecordedDelta): void {
+    this.merge(new Map(recorded.map((write) => [write.key, "gone" in write ? GONE : write.value])));
   }
 
   #combine(key: string, reduce: Reducer, value: unknown): unknown {

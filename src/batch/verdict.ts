@@ -62,6 +62,19 @@ export function stoppedInFlight(call: CallName, idempotent: boolean, reason: Sto
   };
 }
 
+/** The call was dispatched by a process that has ended, and nothing tells how it ended (`Semantics 11.2`). */
+export function outcomeUnknown(call: CallName): ToolResult {
+  const content = `outcome unknown: the process that ran it has ended. ${MAY_HAVE_LANDED}`;
+  return {
+    callId: call.id,
+    name: call.name,
+    status: "indeterminate",
+    content,
+    error: new ToolIndeterminateError(call.name, content),
+    mayHaveLanded: true,
+  };
+}
+
 function sentence(text: string): string {
   return /[.!?…]$/.test(text) ? text : `${text}.`;
 }

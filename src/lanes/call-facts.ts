@@ -29,9 +29,10 @@ export function factsOf(permit: Permit): CallFacts {
   return facts;
 }
 
-/** A few words for a message: `search (call_1)`. */
+/** A few words for a message: `search (call_1)`, and where it stands when that is below another call. */
 export function describeCall(permit: Permit): string {
-  const { tool, callId } = factsOf(permit);
-  if (tool === undefined) return callId ?? "a call";
-  return callId === undefined ? tool : `${tool} (${callId})`;
+  const { tool, callId, path } = factsOf(permit);
+  if (callId === undefined) return tool ?? "a call";
+  const where = path === undefined || path === "0" ? callId : `${callId} in ${path}`;
+  return tool === undefined ? where : `${tool} (${where})`;
 }

@@ -1,5 +1,4 @@
-import { ConfigurationError } from "../base/errors.ts";
-import { checkOptions, checkPositiveInteger, checkSeconds, refuse } from "../base/option-checks.ts";
+import { checkOptions, checkPositiveInteger, checkSeconds, readable, refuse } from "../base/option-checks.ts";
 import { type Bound, checkBound, tighterBound } from "./bound.ts";
 
 /** How many calls of one turn may be in flight at once when nothing is declared. */
@@ -187,14 +186,6 @@ function plain(path: string, value: unknown): object {
 }
 
 /** Whatever a hostile value throws when it is looked at becomes an error of the config. */
-function readable<T>(path: string, read: () => T): T {
-  try {
-    return read();
-  } catch (cause) {
-    if (cause instanceof ConfigurationError) throw cause;
-    throw new ConfigurationError(`${path}: expected a value that can be read, got one that throws`, { cause });
-  }
-}
 
 function smaller(one: number | undefined, other: number | undefined): number | undefined {
   return one === undefined || other === undefined ? (one ?? other) : Math.min(one, other);

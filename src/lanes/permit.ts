@@ -144,6 +144,16 @@ export class Permit {
     return this.run(callIt as (body: unknown) => T, body);
   }
 
+  /**
+   * Runs code of the body that comes back from elsewhere, in this permit again.
+   *
+   * @internal
+   */
+  reenter<T>(code: () => T): T {
+    // What called the body is known from its start. Code comes back from below it, too, and that did not call it.
+    return runWithPermit(this, callIt as (code: unknown) => T, code);
+  }
+
   /** @internal The same with an argument, so that no closure is needed. */
   run<A, T>(body: (argument: A) => T, argument: A): T {
     const from = currentPermit();

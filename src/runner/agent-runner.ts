@@ -1,5 +1,5 @@
-import { CancelledError, ConfigurationError } from "../base/errors.ts";
-import { checkOptions, refuse } from "../base/option-checks.ts";
+import { CancelledError, ConfigurationError, type LanekeeperError } from "../base/errors.ts";
+import { checkOptions, readable, refuse } from "../base/option-checks.ts";
 import { Activity } from "../batch/activity.ts";
 import { checkToolNames } from "../batch/check-tool-names.ts";
 import { currentAttempt } from "../batch/current-call.ts";
@@ -7,20 +7,30 @@ import { DeafBodies } from "../batch/deaf-bodies.ts";
 import { EventLog, type EventSink } from "../batch/event-log.ts";
 import { eventListenerOf } from "../batch/listener.ts";
 import { type NestedRunner, showBatchSide } from "../batch/nested-runner.ts";
+import { Recorder } from "../batch/recorder.ts";
+import { refusedInBody } from "../batch/refused-in-body.ts";
 import type { NestingCall, RunScope, StartNested } from "../batch/run-scope.ts";
 import { RunState } from "../batch/run-state.ts";
-import { Stop } from "../batch/stop.ts";
+import { Stop, type StopReason } from "../batch/stop.ts";
+import { History } from "../journal/history.ts";
+import type { Claim, Journal, PendingFilter } from "../journal/journal.ts";
+import type { JournalEntry } from "../journal/journal-entry.ts";
+import { fromJournal, JournalError } from "../journal/journal-errors.ts";
+import { MemoryJournal } from "../journal/memory-journal.ts";
 import { type ConcurrencyChanges, type ConcurrencyConfig, changedConfig } from "../lanes/concurrency-config.ts";
 import { outsidePermits } from "../lanes/current-permit.ts";
 import type { LaneSnapshot } from "../lanes/snapshot.ts";
+import type { PendingCall } from "../protocol/gate.ts";
 import type { Message } from "../protocol/message.ts";
 import type { ModelProvider } from "../protocol/model.ts";
-import type { Usage } from "../protocol/usage.ts";
 import type { ToolRegistry } from "../tools/tool-registry.ts";
+import { addUsage } from "./add-usage.ts";
 import { Agent } from "./agent.ts";
 import { toolsOf } from "./agent-tools.ts";
+import { checkDecisions } from "./check-decisions.ts";
 import { Execution } from "./execution.ts";
 import { readInput } from "./read-input.ts";
+import { checkResumeOptions, type ResumeArguments, type ResumeOptions } from "./resume-options.ts";
 import type { Run } from "./run.ts";
 import { checkRunOptions, type RunArguments, type RunOptions } from "./run-options.ts";
 import { RunStream } from "./run-stream.ts";
@@ -56,10 +66,13 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
   readonly #active = new Set<Execution>();
   /** The runs of this runner. */
   readonly #scopes = new WeakSet<RunScope>();
-  #closing: Promise<void> | undefined;
-  readonly #startNested: StartNested = (call, agent, input, given) => {
+  /** Keeps runs that wait, when the user has no journal. */
+  readonly #memory: MemoryJournal = new MemoryJournal();
+  #isClosed = false;
+  #closing: Promise<void> = Promise.resolve();
+  readonly #startNested: StartNested = (call, agent, input, given, isContinued) => {
     try {
-      return this.#nest(call, agent, input, given).start();
+      return readable("ctx.run", () => this.#nest(call, agent, input, given, undefined, isContinued)).start();
     } catch (error) {
       return refusedInBody(error);
     }
@@ -67,7 +80,7 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
 
   /** @throws ConfigurationError (`CONFIGURATION`) for every option that could never work, unknown ones included. */
   constructor(options: RunnerOptions<Context> = {}) {
-    this.#parts = checkRunner(options as RunnerOptions);
+    this.#parts = readable("runner", () => checkRunner(options as RunnerOptions));
     const { clock, lanes, agents } = this.#parts;
     this.#deafBodies = DeafBodies.of(lanes, clock);
     for (const agent of agents) this.#tools(agent);
@@ -91,9 +104,10 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
     ...[options]: RunArguments<Context & AgentContext>
   ): Promise<Run<Output>> {
     try {
-      return this.#prepare(agent as Agent<unknown>, input, options as RunOptions | undefined).start() as Promise<
-        Run<Output>
-      >;
+      const { start } = readable("run", () =>
+        this.#prepare(agent as Agent<unknown>, input, options as RunOptions | undefined),
+      );
+      return start() as Promise<Run<Output>>;
     } catch (error) {
       return currentAttempt()?.isOpen === true ? refusedInBody(error) : Promise.reject(error);
     }
@@ -110,11 +124,8 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
     ...[options]: RunArguments<Context & AgentContext>
   ): RunStream<Output> {
     return new RunStream<Output>((sink) => {
-      const { execution, start } = this.#prepare(
-        agent as Agent<unknown>,
-        input,
-        options as RunOptions | undefined,
-        sink,
+      const { execution, start } = readable("stream", () =>
+        this.#prepare(agent as Agent<unknown>, input, options as RunOptions | undefined, sink),
       );
       const cancel = (): void => {
         const error = new CancelledError("the run was cancelled: its stream was left");
@@ -122,6 +133,44 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
       };
       return { run: start() as Promise<Run<Output>>, cancel };
     });
+  }
+
+  /**
+   * Goes on with a suspended run (`Semantics 3.6`): calls with a decision do as it says, the others wait on.
+   *
+   * Finished calls are not run again, and gates that ran are not asked again. `events` are those from the resume on;
+   * `messages`, `results`, `usage` and `state` are the whole run's. The agent is found by its name among `agents`. Without
+   * a `journal` a run can be resumed on the runner that suspended it.
+   *
+   * @throws ConfigurationError (`CONFIGURATION`), as a rejection, for a run that does not wait, an agent that is not among
+   * `agents`, and decisions for calls that do not wait: then nothing has changed. JournalError (`JOURNAL`) while somebody
+   * else works on the run, or when the journal fails.
+   */
+  async resume(runId: string, ...[options]: ResumeArguments<Context>): Promise<Run<unknown>> {
+    const given = readable("resume", () => checkResumeOptions(runId, options as ResumeOptions | undefined));
+    this.#checkOpen();
+    const claim = await this.#claim(runId);
+    let execution: Execution;
+    try {
+      execution = await this.#restore(claim, given);
+    } catch (error) {
+      await this.#release(claim);
+      throw error;
+    }
+    this.#keep(execution);
+    // Whoever resumes in a body does not make the run its own: it stands where it stood.
+    return outsidePermits(() => execution.start());
+  }
+
+  /**
+   * Every call that waits for somebody, of runs that nobody works on.
+   *
+   * @throws ConfigurationError (`CONFIGURATION`) for an unknown key.
+   */
+  pending(filter: PendingFilter = {}): AsyncIterable<PendingCall> {
+    const { tenant } = checkOptions("pending", filter, ["tenant"]);
+    if (tenant !== undefined && typeof tenant !== "string") refuse("pending.tenant", "a text", tenant);
+    return this.#journal.pending(filter);
   }
 
   /** Every lane that is declared, used or waited for, at this moment (`Semantics 4.9`). */
@@ -154,7 +203,10 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
       if (typeof drainSeconds !== "number" || !(drainSeconds >= 0)) {
         refuse("close.drainSeconds", "a number of seconds, 0 or more", drainSeconds);
       }
-      this.#closing ??= this.#close(drainSeconds);
+      // Refused from now on, also to whoever hears of the runs that this cancels.
+      const isFirst = !this.#isClosed;
+      this.#isClosed = true;
+      if (isFirst) this.#closing = Promise.resolve().then(() => this.#close(drainSeconds));
       return this.#closing;
     } catch (error) {
       return Promise.reject(error);
@@ -183,13 +235,74 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
     }
   }
 
+  get #journal(): Journal {
+    return this.#parts.journal ?? this.#memory;
+  }
+
+  async #claim(runId: string): Promise<Claim> {
+    try {
+      return await this.#journal.claim(runId, "known");
+    } catch (error) {
+      const isUnknown = error instanceof JournalError && !error.held && error.cause === undefined;
+      if (!isUnknown) throw fromJournal(runId, error);
+      throw new ConfigurationError(`resume: ${error.message}`, { cause: error });
+    }
+  }
+
+  async #load(runId: string): Promise<readonly JournalEntry[]> {
+    try {
+      return (await this.#journal.load(runId)) ?? [];
+    } catch (error) {
+      throw fromJournal(runId, error);
+    }
+  }
+
+  /** Lets go of a run to which nothing was done. */
+  async #release(claim: Claim): Promise<void> {
+    try {
+      await this.#journal.release(claim, { status: "unchanged" });
+    } catch (error) {
+      // Why it is let go of is told to whoever asked.
+      this.#parts.report(error);
+    }
+  }
+
+  /** A run as it was when it was suspended, with what was decided since. */
+  async #restore(claim: Claim, given: ResumeOptions): Promise<Execution> {
+    const { clock, onEvent, agents } = this.#parts;
+    const { runId } = claim;
+    const entries = await this.#load(runId);
+    // It may have been closed while the journal was asked.
+    this.#checkOpen();
+    const decided = checkDecisions(new History(entries), given.decisions ?? {});
+    const history = new History([...entries, ...decided]);
+    const begun = history.run("0")?.begun;
+    const agent = agents.find(({ name }) => name === begun?.agent);
+    if (begun === undefined || agent === undefined) {
+      const names = agents.map(({ name }) => name).join(", ");
+      refuse("runner.agents", `the agent of run ${JSON.stringify(runId)} among them`, begun?.agent ?? names);
+    }
+    const { tenant, messages, state } = begun;
+    const plan = { ...this.#plan(agent, "", { state }), messages };
+    const sinks = [onEvent, ...this.#sinks(given, undefined)];
+    const events = new EventLog({ runId, path: "0" }, clock, { next: 0 }, (event) => {
+      for (const tell of sinks) tell(event);
+    });
+    const recorder = this.#recorder(runId, claim, (error) => execution.cancel(lostJournal(error)));
+    for (const line of decided) recorder.append(line);
+    const place = { runId, path: "0", depth: 0, tenant, context: given.context, activity: new Activity(), events };
+    const execution = this.#execution(plan, given, { ...place, ...OUTERMOST, recorder, history }, false);
+    return execution;
+  }
+
+  #recorder(runId: string, claim: Claim | undefined, onLost: (error: LanekeeperError) => void): Recorder {
+    return new Recorder({ journal: this.#journal, runId, claim, isLive: this.#parts.journal !== undefined, onLost });
+  }
+
   #prepare(agent: Agent<unknown>, input: unknown, options: RunOptions | undefined, sink?: EventSink): Prepared {
     const given = checkRunOptions(options);
     const caller = currentAttempt();
     if (caller?.isOpen === true && given.detached !== true) {
-      if (given.runId !== undefined && given.runId !== caller.scope.runId) {
-        refuse("run.runId", "none in a nested run, which has its caller's", given.runId);
-      }
       return this.#nest(caller, agent, input, given, sink);
     }
     this.#checkOpen();
@@ -200,8 +313,11 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
     const events = new EventLog({ runId, path: "0" }, clock, { next: 0 }, (event) => {
       for (const tell of sinks) tell(event);
     });
+    if (this.#memory.has(runId)) refuse("run.runId", "an id of its own, or none", runId);
+    const recorder = this.#recorder(runId, undefined, (error) => execution.cancel(lostJournal(error)));
     const place = { runId, path: "0", depth: 0, tenant, context, activity: new Activity(), events };
-    const execution = this.#execution(plan, given, place, sink !== undefined);
+    const kept = { ...place, ...OUTERMOST, recorder, history: undefined };
+    const execution = this.#execution(plan, given, kept, sink !== undefined);
     const start = (): Promise<Run<unknown>> => {
       this.#keep(execution);
       return execution.start();
@@ -212,7 +328,7 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
   }
 
   #checkOpen(): void {
-    if (this.#closing !== undefined) {
+    if (this.#isClosed) {
       throw new ConfigurationError("runner: expected one that is open, got one that was closed");
     }
   }
@@ -223,13 +339,27 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
     void execution.settled.then(() => this.#active.delete(execution));
   }
 
-  /** A run below a call: in its places and its tenant, stopped with it. */
-  #nest(call: NestingCall, agent: unknown, input: unknown, options: RunOptions, sink?: EventSink): Prepared {
+  /**
+   * A run below a call: in its places and its tenant, stopped with it. One that is continued goes on where it was when
+   * its outermost run was suspended; of others nothing is kept, since the body that ran them is run again.
+   */
+  #nest(
+    call: NestingCall,
+    agent: unknown,
+    input: unknown,
+    options: RunOptions,
+    sink?: EventSink,
+    isContinued = false,
+  ): Prepared {
     const given = checkRunOptions(options);
-    const { runId, tenant, depth, events, usage, context } = call.scope;
+    const { runId, tenant, depth, events, usage, context, recorder } = call.scope;
     // Below a batch, or a call of another runner, this runner's own do not know of it.
     const isOwn = this.#scopes.has(call.scope);
     if (!isOwn) this.#checkOpen();
+    if (given.runId !== undefined && given.runId !== runId) {
+      refuse("run.runId", "none in a nested run, which has its caller's", given.runId);
+    }
+    if (given.detached === true) refuse("ctx.run.detached", "none: a detached run is runner.run's", true);
     if (given.tenant !== undefined && given.tenant !== tenant) {
       refuse("run.tenant", `the caller's, ${JSON.stringify(tenant)}, or none`, given.tenant);
     }
@@ -237,8 +367,12 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
     if (depth >= maxDepth) {
       throw new ConfigurationError(`limits.maxDepth: expected at most ${maxDepth} runs above one, got one more`);
     }
-    const plan = this.#plan(agent, input, given);
+    const fresh = this.#plan(agent, input, given);
     const path = call.nextNestedPath();
+    const history = isContinued ? call.scope.history : undefined;
+    const begun = history?.run(path)?.begun;
+    const plan =
+      begun === undefined ? fresh : { ...this.#plan(agent, "", { state: begun.state }), messages: begun.messages };
     const place = {
       runId,
       path,
@@ -250,11 +384,22 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
         ...(isOwn ? [] : [this.#parts.onEvent]),
         ...this.#sinks(given, sink),
       ]),
+      recorder: isContinued ? recorder : undefined,
+      history,
+      canSuspend: !isContinued || call.scope.canSuspend,
+      narrowings: call.scope.narrowings,
+      isOutermost: !isOwn,
     };
     const execution = this.#execution(plan, given, place, sink !== undefined);
     const start = (): Promise<Run<unknown>> => {
       if (!isOwn) this.#keep(execution);
-      const settled = execution.settled.then((nested) => addUsage(usage, nested.usage));
+      const settled = execution.settled.then((nested) => {
+        addUsage(usage, nested.usage);
+        // A run that waits and is continued tells what it took when it is resumed.
+        if (isContinued && nested.status === "suspended") return;
+        const below = isContinued ? { below: path } : {};
+        recorder?.append({ kind: "usage_spent", path: call.scope.path, usage: nested.usage, ...below });
+      });
       // Tied before it starts: its first event may bring the call's verdict about.
       call.attach({ cancel: (reason) => execution.cancel(reason), settled });
       // Code below the body is in the call's places already, or in some that are nested in those.
@@ -288,8 +433,9 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
     streams: boolean,
   ): Execution {
     const { lanes, limits, deadlines, clock, gates, report } = this.#parts;
+    const { isOutermost, ...where } = place;
     const scope: RunScope = {
-      ...place,
+      ...where,
       ...gates,
       tools,
       lanes,
@@ -298,17 +444,18 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
       state,
       report,
       narrowing: agent.concurrency,
+      narrowings: [...place.narrowings, agent.concurrency],
       onToolError: agent.onToolError,
       toolCallSeconds: deadlines.toolCallSeconds,
       stop: new Stop(),
       usage: { inputTokens: 0, outputTokens: 0, totalTokens: 0 },
       deafBodies: this.#deafBodies,
       nestedRuns: new Set(),
-      canSuspend: true,
       startNested: this.#startNested,
     };
     this.#scopes.add(scope);
-    return new Execution({ scope, agent, provider, deadlines, messages, signal: given.signal, streams });
+    const { signal } = given;
+    return new Execution({ scope, agent, provider, deadlines, messages, signal, isOutermost, streams });
   }
 
   #sinks({ onEvent }: RunOptions, sink: EventSink | undefined): EventSink[] {
@@ -319,17 +466,22 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
   #tools(agent: Agent<unknown>): ToolRegistry {
     let tools = this.#toolsOf.get(agent);
     if (tools === undefined) {
-      tools = toolsOf(agent, this.#parts.tools);
+      tools = toolsOf(agent, this.#parts.tools, this.#ownTools());
       this.#toolsOf.set(agent, tools);
     }
     return tools;
   }
 
+  /** Names of the tools that agents bring along themselves. */
+  *#ownTools(): Generator<string> {
+    for (const { tools = [] } of this.#parts.agents)
+      for (const tool of tools) if (typeof tool !== "string") yield tool.name;
+  }
+
   /** Every tool that a bound may name; what is bounded already was right when it was declared. */
   #toolNames(bounded?: ConcurrencyConfig): Set<string> {
-    const { tools, agents } = this.#parts;
-    const names = new Set(tools.names());
-    for (const agent of agents) for (const name of this.#tools(agent).names()) names.add(name);
+    const names = new Set(this.#parts.tools.names());
+    for (const name of this.#ownTools()) names.add(name);
     for (const field of ["perTool", "perToolSeconds"] as const) {
       for (const name of Object.keys(bounded?.[field] ?? {})) names.add(name);
     }
@@ -347,17 +499,28 @@ interface RunPlan {
 }
 
 /** Where a run stands. */
-type Place = Pick<RunScope, "runId" | "path" | "depth" | "tenant" | "context" | "activity" | "events">;
-
-/** A body may not await it, and how deep a model nests must not end the process (`Semantics 2.8`). */
-function refusedInBody(error: unknown): Promise<never> {
-  const refused = Promise.reject(error);
-  refused.catch(() => {});
-  return refused;
+interface Place
+  extends Pick<
+    RunScope,
+    | "runId"
+    | "path"
+    | "depth"
+    | "tenant"
+    | "context"
+    | "activity"
+    | "events"
+    | "recorder"
+    | "history"
+    | "canSuspend"
+    | "narrowings"
+  > {
+  /** Whether no run of this runner stands above. */
+  readonly isOutermost: boolean;
 }
 
-function addUsage(to: Usage, more: Usage): void {
-  to.inputTokens += more.inputTokens;
-  to.outputTokens += more.outputTokens;
-  to.totalTokens += more.totalTokens;
+/** What holds for every run that stands below none. */
+const OUTERMOST = { canSuspend: true, narrowings: [], isOutermost: true } as const;
+
+function lostJournal(error: LanekeeperError): StopReason {
+  return { status: "failed", error, why: error.message };
 }

@@ -1,8 +1,10 @@
+import { InternalError } from "../base/errors.ts";
 import { checkFunction, checkOptions, refuse } from "../base/option-checks.ts";
+import { markContinued, WaitsBelow } from "../batch/continued-tools.ts";
+import { currentAttempt } from "../batch/current-call.ts";
 import type { Message } from "../protocol/message.ts";
 import { type ArgsOf, defineTool, type InputSchema, type ToolOptions } from "../tools/define-tool.ts";
 import type { Tool } from "../tools/tool.ts";
-import type { ToolContext } from "../tools/tool-context.ts";
 import { ToolFailedError } from "../tools/tool-errors.ts";
 import { Agent } from "./agent.ts";
 
@@ -40,7 +42,8 @@ const KNOWN = [
 /**
  * An agent as a tool: each call runs it below the calling run, in the places of the call (`Semantics 4.6`).
  *
- * Its output is the call's result. A run that fails or is cancelled fails the call, with the run's error as `cause`.
+ * Its output is the call's result. A run that fails or is cancelled fails the call, with the run's error as `cause`. One
+ * that waits for somebody suspends the calling run, and is what a resume goes on with (`Semantics 3.7`).
  *
  * @throws ConfigurationError (`CONFIGURATION`) for every option that could never work.
  * @example
@@ -56,22 +59,21 @@ export function agentTool<Output, Context = unknown, const Input extends InputSc
   checkFunction("agentTool.toInput", toInput);
   if (input !== undefined && toInput === undefined) refuse("agentTool.toInput", "a function beside `input`", toInput);
   const ask = toInput ?? ((args: ArgsOf<Input>) => (args as { input: string }).input);
-  return defineTool<Input, Context>({
+  const tool = defineTool<Input, Context>({
     ...declared,
     name,
     input: input ?? (TEXT as unknown as Input),
-    run: async (args: ArgsOf<Input>, ctx: ToolContext<Context>) => {
-      const run = await ctx.run(agent, ask(args));
-      switch (run.status) {
-        case "completed":
-          return run.output;
-        case "suspended":
-          throw new ToolFailedError(
-            `agent ${JSON.stringify(agent.name)} waits for somebody, and cannot be resumed yet`,
-          );
-        default:
-          throw run.error;
-      }
+    run: async (args: ArgsOf<Input>) => {
+      // Not `ctx.run`: this run is continued when it was suspended, and its call waits with it.
+      const call = currentAttempt();
+      if (call === undefined) throw new InternalError("an agentTool was run outside of a call");
+      const run = await call.startNested(agent, ask(args), {}, true);
+      if (run.status === "completed") return run.output;
+      if (run.status === "suspended") throw new WaitsBelow(run.pending);
+      // What a call below may have done, this one may have done (`Semantics 7.3`).
+      const mayHaveLanded = run.results.some((result) => result.mayHaveLanded);
+      throw mayHaveLanded ? new ToolFailedError(run.error.message, { mayHaveLanded, cause: run.error }) : run.error;
     },
   });
+  return markContinued(tool);
 }

@@ -7,16 +7,18 @@ import type { Agent } from "./agent.ts";
 /**
  * The tools that an agent's runs may call: those it names, or all of the runner's.
  *
+ * It may narrow tools that only agents below it have: of the runner, and `others`.
+ *
  * @throws ConfigurationError (`CONFIGURATION`) for a name that no tool of the runner has, for another tool under such a
- * name, and for a bound on a tool that the agent does not have.
+ * name, and for a bound on a tool that nobody has.
  */
-export function toolsOf(agent: Agent<unknown>, runners: ToolRegistry): ToolRegistry {
+export function toolsOf(agent: Agent<unknown>, runners: ToolRegistry, others: Iterable<string>): ToolRegistry {
   const at = `agent ${JSON.stringify(agent.name)}`;
   const tools =
     agent.tools === undefined
       ? runners
       : new ToolRegistry(agent.tools.map((tool, place) => find(tool, `${at}.tools[${place}]`)));
-  checkToolNames(`${at}.concurrency`, agent.concurrency, tools.names());
+  checkToolNames(`${at}.concurrency`, agent.concurrency, [...tools.names(), ...runners.names(), ...others]);
   return tools;
 
   function find(tool: string | Tool, path: string): Tool {

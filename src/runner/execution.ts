@@ -6,20 +6,26 @@
  * X3. After it has settled nothing of it is left: no timer, no listener on the caller's signal.
  */
 import { derivedSignal, linkAbort } from "../base/abort-link.ts";
-import { CancelledError, InternalError, LanekeeperError } from "../base/errors.ts";
-import { runCalls } from "../batch/batch.ts";
+import { describeThrown } from "../base/describe-thrown.ts";
+import { CancelledError, ConfigurationError, errorJson, InternalError, LanekeeperError } from "../base/errors.ts";
+import { plainJson } from "../base/plain-json.ts";
+import { showValue } from "../base/show-value.ts";
+import { wellFormed } from "../base/well-formed.ts";
+import { type BatchOutcome, runCalls } from "../batch/batch.ts";
 import { DeadlineExceededError } from "../batch/batch-errors.ts";
 import type { DeadlineConfig } from "../batch/deadline-config.ts";
 import type { RunScope } from "../batch/run-scope.ts";
 import { Stopped, type StopReason } from "../batch/stop.ts";
-import type { PendingCall } from "../protocol/gate.ts";
+import type { RunHistory } from "../journal/history.ts";
 import type { Message, ToolMessage } from "../protocol/message.ts";
 import type { ModelProvider, ModelRequest, ModelResponse } from "../protocol/model.ts";
 import type { ToolResult } from "../protocol/tool-result.ts";
-import type { Agent } from "./agent.ts";
+import { addUsage } from "./add-usage.ts";
+import type { Agent, InstructionsContext } from "./agent.ts";
 import { askModel } from "./ask-model.ts";
+import { askForRepair, readOutput } from "./read-output.ts";
 import type { Run } from "./run.ts";
-import { TurnLimitExceededError } from "./runner-errors.ts";
+import { OutputInvalidError, TurnLimitExceededError } from "./runner-errors.ts";
 
 /** What an execution is made of. */
 export interface ExecutionParts {
@@ -30,6 +36,8 @@ export interface ExecutionParts {
   /** The transcript so far, put right. */
   readonly messages: Message[];
   readonly signal: AbortSignal | undefined;
+  /** Whether no run of the same runner stands above: one that does keeps the deadline on the whole. */
+  readonly isOutermost: boolean;
   /** Whether somebody watches the text as it comes. */
   readonly streams: boolean;
 }
@@ -37,7 +45,7 @@ export interface ExecutionParts {
 type Ending =
   | { readonly status: "completed"; readonly output: unknown }
   | { readonly status: "failed" | "cancelled"; readonly error: LanekeeperError }
-  | { readonly status: "suspended"; readonly pending: readonly PendingCall[] };
+  | { readonly status: "suspended"; readonly outcome: BatchOutcome };
 
 export class Execution {
   readonly scope: RunScope;
@@ -47,6 +55,9 @@ export class Execution {
   readonly #messages: Message[];
   readonly #results: ToolResult[] = [];
   readonly #seenIds: Set<string> = new Set();
+  readonly #history: RunHistory | undefined;
+  /** Whether the model was told that its last answer did not fit: it is told once. */
+  #isRepaired = false;
   #settle: (run: Promise<Run<unknown>>) => void = () => {};
 
   constructor(parts: ExecutionParts) {
@@ -55,6 +66,7 @@ export class Execution {
       this.#settle = resolve;
     });
     this.#parts = parts;
+    this.#history = parts.scope.history?.run(parts.scope.path);
     this.#messages = parts.messages;
     for (const message of parts.messages) {
       if (message.role === "assistant") for (const { id } of message.toolCalls ?? []) this.#seenIds.add(id);
@@ -77,14 +89,21 @@ export class Execution {
     const { runSeconds } = deadlines;
     scope.deafBodies.runStarted();
     scope.activity.begin("busy");
-    scope.events.emit({ kind: "run_started", agent: agent.name, tenant: scope.tenant });
+    if (this.#history !== undefined) scope.events.emit({ kind: "run_resumed" });
+    else {
+      const { path, tenant, state } = scope;
+      const messages = [...this.#messages];
+      scope.recorder?.append({ kind: "run_begun", path, agent: agent.name, tenant, messages, state: state.toJSON() });
+      scope.events.emit({ kind: "run_started", agent: agent.name, tenant });
+    }
     const unlink = signal === undefined ? undefined : linkAbort(signal, () => this.cancel(cancelledBy(signal)));
     const timer =
-      runSeconds === undefined || scope.depth > 0
+      runSeconds === undefined || !this.#parts.isOutermost
         ? undefined
         : scope.clock.setTimer(runSeconds * 1000, () => this.#deadline("runSeconds", runSeconds));
-    const ending = await this.#untilEnd();
+    let ending = await this.#untilEnd();
     while (scope.nestedRuns.size > 0) await Promise.all(scope.nestedRuns);
+    ending = await this.#letGo(ending);
     unlink?.();
     timer?.cancel();
     scope.activity.end("busy");
@@ -92,13 +111,37 @@ export class Execution {
     scope.deafBodies.runSettled();
     return Object.freeze({
       id: scope.runId,
-      ...ending,
+      ...told(ending),
       messages: this.#messages,
       events: scope.events.settle(),
       results: this.#results,
       usage: { ...scope.usage },
       state: scope.state.toJSON(),
     }) as Run<unknown>;
+  }
+
+  /** The outermost run's journal is let go of. A run that waits and that nobody could resume has failed. */
+  async #letGo(ending: Ending): Promise<Ending> {
+    const { recorder, depth, tenant } = this.scope;
+    if (recorder === undefined || depth > 0) return ending;
+    try {
+      if (ending.status !== "suspended") await recorder.release({ status: "ended" });
+      else await recorder.release({ status: "suspended", tenant, pending: ending.outcome.pending });
+      return ending;
+    } catch (error) {
+      if (ending.status === "suspended") return this.#fail(error as LanekeeperError, ending.outcome);
+      // One that ended because nothing can be recorded says so itself.
+      if (!("error" in ending) || ending.error !== error) this.scope.report(error);
+      return ending;
+    }
+  }
+
+  /** Ends a run that was to wait: what it waited for is answered, so that the transcript is whole. */
+  #fail(error: LanekeeperError, { results, answerAll }: BatchOutcome): Ending {
+    const all = answerAll({ status: "failed", error, why: error.message });
+    this.#results.splice(this.#results.length - results.length, results.length, ...all);
+    for (const result of all) this.#messages.push(answer(result));
+    return { status: "failed", error };
   }
 
   async #untilEnd(): Promise<Ending> {
@@ -117,33 +160,74 @@ export class Execution {
   async #turns(): Promise<Ending> {
     const { scope } = this;
     const { maxTurns } = this.#parts.agent;
+    for (const delta of this.#history?.deltas ?? []) scope.state.replay(delta);
+    for (const usage of this.#history?.spent ?? []) addUsage(scope.usage, usage);
     for (let turn = 1; ; turn++) {
       const response = await this.#ask(turn);
       if (response.toolCalls.length === 0) {
         this.#messages.push(assistant(response, undefined));
-        return { status: "completed", output: response.content };
+        const output = await this.#output(response, turn);
+        if (output !== undefined) return { status: "completed", output: output.output };
+        continue;
       }
       const refusal = refusalOf(response, turn, maxTurns);
       const { toolCalls: calls } = response;
       const outcome = await runCalls(scope, { turn, calls, seenIds: this.#seenIds, refusal });
+      await scope.recorder?.settled();
       this.#messages.push(assistant(response, outcome.calls));
       for (const result of outcome.results) this.#results.push(result);
       // A stop that came in time has left none pending; one that comes later changes nothing any more.
-      if (outcome.pending.length > 0) return { status: "suspended", pending: outcome.pending };
+      if (outcome.pending.length > 0) return { status: "suspended", outcome };
       for (const result of outcome.results) this.#messages.push(answer(result));
       if (scope.stop.reason !== undefined) throw new Stopped();
       if (turn >= maxTurns) throw new TurnLimitExceededError(maxTurns);
     }
   }
 
+  /** What the run comes to. Nothing when the model was told, for once, what is wrong with its answer. */
+  async #output({ content }: ModelResponse, turn: number): Promise<{ readonly output: unknown } | undefined> {
+    const { agent } = this.#parts;
+    const read = await this.scope.stop.race(readOutput(agent.output, content));
+    if ("output" in read) return read;
+    if (this.#isRepaired || turn >= agent.maxTurns) throw new OutputInvalidError(agent.name, read.problems);
+    this.#isRepaired = true;
+    this.#messages.push({ role: "user", content: askForRepair(read.problems) });
+    return undefined;
+  }
+
+  async #instructions(ask: (ctx: InstructionsContext) => unknown, turn: number): Promise<string> {
+    const { name } = this.#parts.agent;
+    const { stop, tenant, runId, path, context, state } = this.scope;
+    const { signal, unlink } = derivedSignal(stop.signal);
+    const ctx = { signal, tenant, runId, path, context, turn, state: state.toJSON() };
+    const at = `agent ${JSON.stringify(name)}.instructions`;
+    try {
+      const said: unknown = await stop.race(new Promise<unknown>((settle) => settle(ask(ctx))));
+      if (typeof said === "string") return wellFormed(said);
+      throw new ConfigurationError(`${at}: expected a text, got ${showValue(said)}`);
+    } catch (threw) {
+      if (threw instanceof Stopped || threw instanceof ConfigurationError) throw threw;
+      throw new ConfigurationError(`${at}: expected a text, but it threw: ${describeThrown(threw)}`, { cause: threw });
+    } finally {
+      unlink();
+    }
+  }
+
   async #ask(turn: number): Promise<ModelResponse> {
     const { scope } = this;
+    const answered = this.#history?.answers.get(turn);
+    if (answered !== undefined) {
+      addUsage(scope.usage, answered.usage);
+      return answered;
+    }
     const { agent, provider, deadlines, streams } = this.#parts;
+    const { instructions } = agent;
     const request: ModelRequest = {
       model: agent.model,
-      instructions: agent.instructions,
+      instructions: typeof instructions === "string" ? instructions : await this.#instructions(instructions, turn),
       messages: structuredClone(this.#messages),
       tools: structuredClone(scope.tools.schemas()),
+      ...(agent.output === undefined ? {} : { output: structuredClone(agent.output.schema) }),
       settings: structuredClone(agent.settings) as Record<string, unknown>,
     };
     const { runId: id, path, tenant } = scope;
@@ -163,9 +247,8 @@ export class Execution {
     try {
       const response = await askModel(provider, request, call, scope.stop, onText);
       const { usage, finishReason, toolCalls } = response;
-      scope.usage.inputTokens += usage.inputTokens;
-      scope.usage.outputTokens += usage.outputTokens;
-      scope.usage.totalTokens += usage.totalTokens;
+      addUsage(scope.usage, usage);
+      scope.recorder?.append({ kind: "model_answered", path, turn, ...recordable(response) });
       scope.events.emit({ kind: "model_responded", turn, finishReason, calls: toolCalls.length, usage: { ...usage } });
       return response;
     } finally {
@@ -186,15 +269,38 @@ export class Execution {
         events.emit({ kind: "run_completed" });
         return;
       case "suspended":
-        events.emit({ kind: "run_suspended", pending: structuredClone(ending.pending) as PendingCall[] });
+        events.emit({ kind: "run_suspended", pending: structuredClone(ending.outcome.pending) });
         return;
       case "failed":
-        events.emit({ kind: "run_failed", error: ending.error.toJSON() });
+        events.emit({ kind: "run_failed", error: errorJson(ending.error) });
         return;
       case "cancelled":
-        events.emit({ kind: "run_cancelled", error: ending.error.toJSON() });
+        events.emit({ kind: "run_cancelled", error: errorJson(ending.error) });
     }
   }
+}
+
+/** A response as a journal keeps it: what was no argument before is none after. */
+function recordable(response: ModelResponse): ModelResponse {
+  const toolCalls = response.toolCalls.map(({ id, name, args }) => ({
+    id: typeof id === "string" ? id : "",
+    name: typeof name === "string" ? name : "",
+    args: recordableArgs(args),
+  }));
+  return { ...response, toolCalls };
+}
+
+function recordableArgs(args: unknown): unknown {
+  try {
+    return plainJson(args) ?? "";
+  } catch {
+    return "arguments that could not be read";
+  }
+}
+
+/** What the run resolves to of its ending. */
+function told(ending: Ending): object {
+  return ending.status === "suspended" ? { status: ending.status, pending: ending.outcome.pending } : ending;
 }
 
 function endingOf({ status, error }: StopReason): Ending {

@@ -14,8 +14,9 @@ const UNKNOWN = "outcome unknown: this call was never answered";
  */
 export function putRight(messages: readonly Message[]): Message[] {
   const seen = new Set<string>();
-  /** What answers which call, by the id that the conversation has for it: the latest turn's calls first. */
-  const open = new Map<string, Answer[]>();
+  const suffixes = new Map<string, number>();
+  /** What answers which call, by the id that the conversation has for it. */
+  const open = new Map<string, Unanswered>();
   /** Results that stand before the first call of their id. */
   const early = new Map<string, ToolMessage>();
   const right: (Message | Answer)[] = [];
@@ -23,7 +24,7 @@ export function putRight(messages: readonly Message[]): Message[] {
   for (const message of messages) {
     if (message.role === "tool") {
       const asked = open.get(message.callId);
-      const answer = asked?.find(isOpen);
+      const answer = asked?.take();
       if (answer !== undefined) answer.result = message;
       else if (asked === undefined && !early.has(message.callId)) early.set(message.callId, message);
       continue;
@@ -39,21 +40,39 @@ export function putRight(messages: readonly Message[]): Message[] {
       continue;
     }
     turn++;
-    const { answers, asked } = askAgain(message, toolCalls, turn, seen);
+    const { answers, asked } = askAgain(message, toolCalls, turn, { seen, suffixes });
     right.push(asked, ...answers);
-    const asking = new Map<string, Answer[]>();
     toolCalls.forEach(({ id }, at) => {
       const answer = answers[at] as Answer;
       answer.early = early.get(id);
       early.delete(id);
-      asking.set(id, [...(asking.get(id) ?? []), answer]);
+      const unanswered = open.get(id) ?? new Unanswered();
+      open.set(id, unanswered);
+      unanswered.add(turn, answer);
     });
-    for (const [id, latest] of asking) open.set(id, [...latest, ...(open.get(id) ?? []).filter(isOpen)]);
   }
   return right.map((entry) => (entry instanceof Answer ? entry.message() : entry));
 }
 
-const isOpen = ({ result }: Answer): boolean => result === undefined;
+/** Calls of one id that have no result yet: a result is that of the latest turn's, in call order. */
+class Unanswered {
+  readonly #turns: { readonly turn: number; readonly answers: Answer[]; next: number }[] = [];
+
+  add(turn: number, answer: Answer): void {
+    const last = this.#turns.at(-1);
+    if (last?.turn === turn) last.answers.push(answer);
+    else this.#turns.push({ turn, answers: [answer], next: 0 });
+  }
+
+  take(): Answer | undefined {
+    for (let last = this.#turns.at(-1); last !== undefined; last = this.#turns.at(-1)) {
+      const answer = last.answers[last.next++];
+      if (answer !== undefined) return answer;
+      this.#turns.pop();
+    }
+    return undefined;
+  }
+}
 
 /** The place of a call's result. */
 class Answer {
@@ -78,9 +97,9 @@ function askAgain(
   message: AssistantMessage,
   calls: readonly ToolCall[],
   turn: number,
-  seen: Set<string>,
+  ids: { readonly seen: Set<string>; readonly suffixes: Map<string, number> },
 ): { asked: AssistantMessage; answers: Answer[] } {
-  const ids = assignCallIds(calls, turn, seen);
-  const toolCalls = calls.map((call, at) => vendorCall(call, ids[at] as string).call);
+  const given = assignCallIds(calls, turn, ids.seen, ids.suffixes);
+  const toolCalls = calls.map((call, at) => vendorCall(call, given[at] as string).call);
   return { asked: { ...message, toolCalls }, answers: toolCalls.map((call) => new Answer(call)) };
 }

@@ -17,7 +17,7 @@ export class RunStream<Output = string> implements AsyncIterable<RunEvent> {
   #next = 0;
   #wake: (() => void) | undefined;
   #ended = false;
-  #isRead = false;
+  #isRead: "never" | "once" | "to its end" = "never";
 
   /** @internal `start` is given where events go, and gives the run and how to cancel it. */
   constructor(start: (sink: (event: RunEvent) => void) => { run: Promise<Run<Output>>; cancel: () => void }) {
@@ -36,8 +36,9 @@ export class RunStream<Output = string> implements AsyncIterable<RunEvent> {
 
   /** @throws ConfigurationError (`CONFIGURATION`) when it was read before. */
   [Symbol.asyncIterator](): AsyncIterator<RunEvent, undefined> {
-    if (this.#isRead) throw new ConfigurationError("stream: expected one reader, got a second; read it once");
-    this.#isRead = true;
+    if (this.#isRead !== "never")
+      throw new ConfigurationError("stream: expected one reader, got a second; read it once");
+    this.#isRead = "once";
     // A reader may ask for several before the first has come: each waits for the one before.
     let last: Promise<unknown> = Promise.resolve();
     return {
@@ -48,8 +49,8 @@ export class RunStream<Output = string> implements AsyncIterable<RunEvent> {
       },
       return: async () => {
         if (!this.#ended) this.#cancel();
+        this.#isRead = "to its end";
         this.#events.length = 0;
-        this.#next = 0;
         await this.run;
         return { done: true, value: undefined };
       },
@@ -57,12 +58,12 @@ export class RunStream<Output = string> implements AsyncIterable<RunEvent> {
   }
 
   async #take(): Promise<IteratorResult<RunEvent, undefined>> {
-    while (this.#next >= this.#events.length && !this.#ended) {
+    while (this.#next >= this.#events.length && !this.#ended && this.#isRead !== "to its end") {
       await new Promise<void>((wake) => {
         this.#wake = wake;
       });
     }
-    const event = this.#events[this.#next];
+    const event = this.#isRead === "to its end" ? undefined : this.#events[this.#next];
     if (event === undefined) return { done: true, value: undefined };
     this.#next++;
     // What was read is let go of, in pieces that keep this cheap.

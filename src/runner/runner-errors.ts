@@ -1,4 +1,5 @@
 import { LanekeeperError } from "../base/errors.ts";
+import type { InputProblem } from "../tools/tool.ts";
 
 /**
  * A model could not be asked, or answered what is no answer; it ended the run.
@@ -47,5 +48,31 @@ export class TurnLimitExceededError extends LanekeeperError {
 
   protected override details(): Record<string, unknown> {
     return { maxTurns: this.maxTurns };
+  }
+}
+
+/**
+ * A model's last answer does not fit the agent's `output` schema, also not after it was told what was wrong.
+ *
+ * Make the schema simpler or its descriptions clearer. The answers stand in the transcript.
+ */
+export class OutputInvalidError extends LanekeeperError {
+  static override readonly errorName: string = "OutputInvalidError";
+
+  /** The agent's name. */
+  readonly agent: string;
+  /** Everything that is wrong with the last answer, with its place. */
+  readonly problems: readonly InputProblem[];
+
+  constructor(agent: string, problems: readonly InputProblem[]) {
+    const first = problems.slice(0, 3).map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
+    const more = problems.length > 3 ? ` and ${problems.length - 3} more` : "";
+    super(`agent ${JSON.stringify(agent)}: expected an answer that fits its output schema; ${first.join("; ")}${more}`);
+    this.agent = agent;
+    this.problems = problems;
+  }
+
+  protected override details(): Record<string, unknown> {
+    return { agent: this.agent, problems: this.problems.slice(0, 20) };
   }
 }

@@ -8,6 +8,7 @@ import { checkMembers } from "../batch/check-members.ts";
 import { DeadlineConfig, type DeadlineOptions } from "../batch/deadline-config.ts";
 import { checkLimits, type LimitOptions, type Limits } from "../batch/limits.ts";
 import { eventListenerOf, listenerOf } from "../batch/listener.ts";
+import type { Journal } from "../journal/journal.ts";
 import { ConcurrencyConfig, type ConcurrencyOptions } from "../lanes/concurrency-config.ts";
 import { Lanes } from "../lanes/lanes.ts";
 import type { RunEvent } from "../protocol/event.ts";
@@ -24,7 +25,7 @@ export interface RunnerOptions<Context = unknown> {
   provider?: ModelProvider | undefined;
   /** The tools that agents may name, and have when they name none: a list, or a registry. */
   // biome-ignore lint/suspicious/noExplicitAny: a list of tools holds tools of any arguments.
-  tools?: readonly Tool<any, Context>[] | ToolRegistry | undefined;
+  tools?: readonly Tool<any, Context>[] | ToolRegistry<Context> | undefined;
   /** Agents checked now, with everything they name. Others are checked at their first run. */
   agents?: readonly Agent<unknown, Context>[] | undefined;
   /** The bounds of the runner's lanes (`Semantics 4.1`). Not beside `lanes`. */
@@ -36,6 +37,8 @@ export interface RunnerOptions<Context = unknown> {
   limits?: LimitOptions | undefined;
   /** Asked for each call that requires approval, one at a time. Without one such a call suspends its run. */
   approver?: Approver | undefined;
+  /** Where runs that wait are kept, and what happens to every run is recorded. Default: suspended ones, in memory. */
+  journal?: Journal | undefined;
   guardrails?: readonly Guardrail[] | undefined;
   hooks?: readonly Hook[] | undefined;
   /** Told each event of each run as it happens. What it throws goes to `onError`. */
@@ -63,6 +66,7 @@ const KNOWN = [
   "deadlines",
   "limits",
   "approver",
+  "journal",
   "guardrails",
   "hooks",
   "onEvent",
@@ -75,7 +79,17 @@ const KNOWN = [
 ] as const satisfies readonly (keyof RunnerOptions)[];
 
 /** Of the runtime that this is to become; taken in silence they would promise what nothing keeps. */
-const NOT_YET = ["journal", "laneStore", "workers", "telemetry"];
+const NOT_YET = ["laneStore", "workers", "telemetry"];
+
+const JOURNAL = [
+  "claim",
+  "load",
+  "begin",
+  "settle",
+  "append",
+  "release",
+  "pending",
+] satisfies readonly (keyof Journal)[];
 
 /** {@link RunnerOptions}, checked and complete. */
 export interface CheckedRunner {
@@ -86,6 +100,8 @@ export interface CheckedRunner {
   readonly deadlines: DeadlineConfig;
   readonly limits: Limits;
   readonly gates: CheckedGates;
+  /** The user's own; undefined when there is none. */
+  readonly journal: Journal | undefined;
   readonly clock: Clock;
   readonly ids: Ids;
   /** Never throws. */
@@ -109,6 +125,7 @@ export function checkRunner(options: RunnerOptions): CheckedRunner {
   if (options.monitor !== undefined && options.monitor !== null) refuse("runner.monitor", "null", options.monitor);
   checkMembers("runner.clock", clock, ["now", "monotonic", "setTimer"]);
   checkMembers("runner.ids", ids, ["next"]);
+  if (options.journal !== undefined) checkMembers("runner.journal", options.journal, JOURNAL);
   if (lanes !== undefined && !(lanes instanceof Lanes)) refuse("runner.lanes", "a Lanes", lanes);
   if (lanes !== undefined && concurrency !== undefined) {
     throw new ConfigurationError(
@@ -116,15 +133,16 @@ export function checkRunner(options: RunnerOptions): CheckedRunner {
     );
   }
   const report = listenerOf(options.onError, () => {});
-  const config = new ConcurrencyConfig(concurrency ?? {});
+  const config = new ConcurrencyConfig(concurrency);
   return {
     provider: checkProvider("runner.provider", options.provider),
-    tools: options.tools instanceof ToolRegistry ? options.tools : new ToolRegistry(options.tools ?? []),
+    tools: options.tools instanceof ToolRegistry ? options.tools : new ToolRegistry(options.tools),
     agents: checkAgents(agents),
     lanes: lanes ?? new Lanes(config, { clock, onError: report }),
-    deadlines: new DeadlineConfig(options.deadlines ?? {}),
+    deadlines: new DeadlineConfig(options.deadlines),
     limits: checkLimits(options.limits),
     gates: checkGates("runner", options),
+    journal: options.journal,
     clock,
     ids,
     onEvent: eventListenerOf(options.onEvent, report),

@@ -18,6 +18,13 @@ export type ArgsOf<Input> = Input extends StandardSchemaV1
     ? Record<string, unknown>
     : FromJsonSchema<Input>;
 
+/**
+ * The context in functions beside the body: whatever they annotate. Were it the tool's own, one that leaves `ctx` open
+ * would decide it before the body's annotation is read.
+ */
+// biome-ignore lint/suspicious/noExplicitAny: see above.
+type AsAnnotated = any;
+
 /** What {@link defineTool} takes. */
 export interface ToolOptions<Input extends InputSchema = InputSchema, Context = unknown> {
   /** `^[A-Za-z0-9_-]{1,64}$`, as vendors demand. */
@@ -37,12 +44,12 @@ export interface ToolOptions<Input extends InputSchema = InputSchema, Context = 
   /** Whether somebody must approve each call. Default false. */
   requiresApproval?:
     | boolean
-    | ((args: ArgsOf<Input>, ctx: ApprovalContext<Context>) => boolean | Promise<boolean>)
+    | ((args: ArgsOf<Input>, ctx: ApprovalContext<AsAnnotated>) => boolean | Promise<boolean>)
     | undefined;
   /** How failed attempts are repeated (`Semantics 7.5`); only with `idempotent: true`. */
   retry?: RetryOptions | undefined;
   /** Asked once after a crash whether a call that was dispatched has landed (`Semantics 11.2`). */
-  reconcile?: Reconcile<ArgsOf<Input>, Context> | undefined;
+  reconcile?: Reconcile<ArgsOf<Input>, AsAnnotated> | undefined;
   /** Seconds after which a deaf body is abandoned (`Semantics 4.8`); `Infinity` is never. Default: the lanes' own. */
   abandonSeconds?: number | undefined;
   /** The body. Left out, each call is answered from outside: it suspends its run. */

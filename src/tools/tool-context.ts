@@ -93,9 +93,9 @@ export interface NestedRunOptions {
 
 interface SettledRun {
   readonly id: string;
-  readonly messages: readonly Message[];
+  readonly messages: Message[];
   readonly events: readonly RunEvent[];
-  readonly results: readonly ToolResult[];
+  readonly results: ToolResult[];
   readonly usage: Usage;
   readonly state: Readonly<Record<string, unknown>>;
 }
@@ -104,4 +104,4 @@ interface SettledRun {
 export type RunLike<Output = unknown> =
   | (SettledRun & { readonly status: "completed"; readonly output: Output })
   | (SettledRun & { readonly status: "failed" | "cancelled"; readonly error: LanekeeperError })
-  | (SettledRun & { readonly status: "suspended"; readonly pending: readonly PendingCall[] });
+  | (SettledRun & { readonly status: "suspended"; readonly pending: PendingCall[] });

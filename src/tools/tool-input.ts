@@ -28,16 +28,33 @@ const DIALECT: StandardJSONSchemaV1.Options = { target: "draft-2020-12" };
 export function toolInput<Args>(at: string, input: unknown, override: unknown): ToolInput<Args> {
   const overriding = override === undefined ? undefined : objectSchema(`${at}.inputSchema`, override);
   if (overriding !== undefined) checkJsonSchema(`${at}.inputSchema`, overriding);
-  const standard = standardOf(`${at}.input`, input);
+  const { schema, validate } = checkedSchema(`${at}.input`, input, { overriding, instead: "or give inputSchema" });
+  return { inputSchema: schema, validate };
+}
+
+/** A schema as models are shown it, and what checks a value against it. */
+export interface CheckedSchema {
+  readonly schema: JsonSchema;
+  readonly validate: Validate;
+}
+
+/**
+ * Reads a schema, once. `overriding` is shown instead of its own; `instead` says what may be given when it has none.
+ *
+ * @throws `CONFIGURATION` for a schema that is malformed, is no object schema, or cannot give JSON Schema.
+ */
+export function checkedSchema(
+  path: string,
+  input: unknown,
+  { overriding, instead }: { overriding?: JsonSchema | undefined; instead: string },
+): CheckedSchema {
+  const standard = standardOf(path, input);
   if (standard !== undefined) {
-    const shown = overriding ?? objectSchema(`${at}.input`, givenSchema(at, standard));
-    return { inputSchema: freezeJson(shown), validate: onCopies(byStandard(standard)) };
+    const shown = overriding ?? objectSchema(path, givenSchema(path, standard, instead));
+    return { schema: freezeJson(shown), validate: onCopies(byStandard(standard)) };
   }
-  const schema = objectSchema(`${at}.input`, input);
-  return {
-    inputSchema: freezeJson(overriding ?? schema),
-    validate: onCopies(jsonSchemaValidator(`${at}.input`, schema)),
-  };
+  const schema = objectSchema(path, input);
+  return { schema: freezeJson(overriding ?? schema), validate: onCopies(jsonSchemaValidator(path, schema)) };
 }
 
 /** The Standard Schema side of an input; libraries put it on objects and on functions. */
@@ -53,22 +70,22 @@ function standardOf(at: string, input: unknown): StandardSchemaV1.Props | undefi
 }
 
 /** The JSON Schema that a Standard Schema gives of its input. */
-function givenSchema(at: string, standard: StandardSchemaV1.Props): unknown {
+function givenSchema(path: string, standard: StandardSchemaV1.Props, instead: string): unknown {
   const give = (standard as Partial<StandardJSONSchemaV1.Props>).jsonSchema?.input;
   if (typeof give !== "function") {
     const way =
       standard.vendor === "valibot"
-        ? "wrap it with toStandardJsonSchema of @valibot/to-json-schema, or give inputSchema"
-        : "update the library, or give inputSchema";
+        ? `wrap it with toStandardJsonSchema of @valibot/to-json-schema, ${instead}`
+        : `update the library, ${instead}`;
     throw new ConfigurationError(
-      `${at}.input: expected a schema that gives JSON Schema, got one of ${String(standard.vendor)} that does not; ${way}`,
+      `${path}: expected a schema that gives JSON Schema, got one of ${String(standard.vendor)} that does not; ${way}`,
     );
   }
   try {
     return give(DIALECT);
   } catch (error) {
     throw new ConfigurationError(
-      `${at}.input: expected a schema that gives JSON Schema, got one that does not (${describeThrown(error)}); give inputSchema`,
+      `${path}: expected a schema that gives JSON Schema, got one that does not (${describeThrown(error)}); ${instead}`,
       { cause: error },
     );
   }

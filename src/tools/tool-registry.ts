@@ -9,11 +9,14 @@ import type { Tool } from "./tool.ts";
  *
  * @throws `CONFIGURATION` for two tools of one name and for anything that {@link defineTool} did not make.
  */
-export class ToolRegistry implements Iterable<Tool> {
+export class ToolRegistry<Context = unknown> implements Iterable<Tool> {
+  /** Never there: it only carries the type of what the tools expect as `context`. */
+  declare readonly "~context"?: (context: Context) => void;
   // A Map: `constructor` and `__proto__` are names like any other, and unknown unless a tool has them.
   readonly #tools = new Map<string, Tool>();
 
-  constructor(tools: readonly Tool[] = []) {
+  // biome-ignore lint/suspicious/noExplicitAny: a list of tools holds tools of any arguments.
+  constructor(tools: readonly Tool<any, Context>[] = []) {
     if (!Array.isArray(tools)) refuse("tools", "an array of tools", tools);
     const places = new Map<string, number>();
     tools.forEach((tool: unknown, place) => {

@@ -77,16 +77,16 @@ describe("Semantics 3.4, 3.9, 7.3: nothing that was not checked is told; what a 
     ]);
   });
 
-  it("a guardrail may end the run; what was brought and not checked is in the results and not told", async () => {
+  it("a guardrail may end the run: its call is withheld, and what was not checked is in the results and not told", async () => {
     const { results, told } = await run("a:plain b:secret c:secret", {
       guardrails: [guard((id) => (id === "b" ? { endRun: "enough" } : undefined))],
     });
     expect(lines(results)).toEqual([
       "a ok: plain",
-      "b ok: completed, but the run stopped before its result was checked",
+      'b error: guardrail "g": enough. The side effect may have landed. (may have landed)',
       "c ok: completed, but the run stopped before its result was checked",
     ]);
-    expect(results.map(({ value }) => value)).toEqual(["plain", SECRET, SECRET]);
+    expect(results.map(({ value }) => value)).toEqual(["plain", undefined, SECRET]);
     expect(told).not.toContain(SECRET);
   });
 

@@ -22,6 +22,11 @@ function refused(make: (options: never) => unknown, mistakes: readonly (readonly
   }
 }
 
+const THROWS = {
+  get tenant(): never {
+    throw new Error("boo");
+  },
+};
 const CIRCULAR: Record<string, unknown> = {};
 CIRCULAR.self = CIRCULAR;
 
@@ -40,11 +45,24 @@ describe("Semantics 4.1: what could never work is refused at the door, with wher
         [{ ...base, name: "" }, 'agent.name: expected a text that is not empty, got ""'],
         [{ ...base, name: undefined }, "agent.name: expected a text that is not empty, got undefined"],
         [{ ...base, model: undefined }, 'agent "planner".model: expected a text that is not empty, got undefined'],
-        [{ ...base, instructions: 5 }, 'agent "planner".instructions: expected a text, got 5'],
-        [{ name: "planner", model: "m" }, 'agent "planner".freeText: expected true, got undefined'],
-        [{ ...base, freeText: false }, 'agent "planner".freeText: expected true, got false'],
-        [{ ...base, output: {} }, /^agent "planner"\.output: /],
-        [{ ...base, freeText: undefined, output: {} }, /^agent "planner"\.output: /],
+        [{ ...base, instructions: 5 }, 'agent "planner".instructions: expected a text or a function, got 5'],
+        [
+          { name: "planner", model: "m" },
+          'agent "planner": expected freeText: true or an output schema, one of the two, got neither',
+        ],
+        [
+          { ...base, freeText: false },
+          'agent "planner": expected freeText: true or an output schema, one of the two, got freeText',
+        ],
+        [
+          { ...base, output: {} },
+          'agent "planner": expected freeText: true or an output schema, one of the two, got freeText and output',
+        ],
+        [{ ...base, freeText: undefined, output: 5 }, /^agent "planner"\.output: expected a Standard Schema/],
+        [
+          { ...base, freeText: undefined, output: { type: "string" } },
+          /^agent "planner"\.output\.type: expected "object"/,
+        ],
         [{ ...base, settings: [] }, 'agent "planner".settings: expected an object, got an array of 0'],
         [{ ...base, settings: CIRCULAR }, /^agent "planner"\.settings: expected plain JSON; /],
         [
@@ -261,6 +279,8 @@ describe("Semantics 4.1: what could never work is refused at the door, with wher
       [[planner, "Go.", { onEvent: {} }], "run.onEvent: expected a function, got an empty object"],
       [[planner, "Go.", { state: [] }], "run.state: expected an object, got an array of 0"],
       [[planner, "Go.", { state: { a: CIRCULAR } }], /^state\.a: expected plain JSON; /],
+      [[planner, "Go.", THROWS], "run: expected a value that can be read, got one that throws"],
+      [[planner, "Go.", { state: THROWS }], "run: expected a value that can be read, got one that throws"],
     ] as const) {
       const run = Reflect.apply(runner.run, runner, args) as Promise<unknown>;
       await expect(run, String(message)).rejects.toMatchObject({

@@ -149,4 +149,22 @@ describe("AgentRunner.close: refuses new runs, lets those at work go on for a wh
     await expect(runner.close({ seconds: 1 } as object)).rejects.toThrow(/^close\.seconds: unknown option/);
     expect((await runner.run(planner, "Go.")).status).toBe("completed");
   });
+
+  it("refuses a run that a listener asks for when it hears what close cancels", async () => {
+    const { clock, provider } = holding();
+    const asked: Promise<unknown>[] = [];
+    const { runner } = setUp(provider, [tool("hold", takes(60))], {
+      clock,
+      onEvent: ({ kind }) => {
+        if (kind === "tool_indeterminate")
+          asked.push(runner.run(planner, "Go.").catch((error: Error) => error.message));
+      },
+    });
+    const running = runner.run(planner, "Go.");
+    await clock.settle();
+    const closing = runner.close({ drainSeconds: 0 });
+    expect((await clock.promptly(running)).status).toBe("cancelled");
+    await clock.promptly(closing);
+    expect(await Promise.all(asked)).toEqual(["runner: expected one that is open, got one that was closed"]);
+  });
 });

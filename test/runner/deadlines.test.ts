@@ -151,4 +151,16 @@ describe("Semantics 7.4: deadlines are ceilings on the run, whatever onToolError
     expect(errorOf(await clock.promptly(stream.run))).toMatchObject({ deadline: "modelCallSeconds" });
     await leaks.done();
   });
+
+  it("runSeconds of a runner holds for its runs below a call of another runner", async () => {
+    const below = setUp(new ScriptedProvider(never), [], { deadlines: { runSeconds: 2 } });
+    const ask = tool("ask", async () => (await below.runner.run(agent("below"), "Go.")).status);
+    const provider = new ScriptedProvider(calls({ id: "a", name: "ask" }), say("done"));
+    const { runner, clock } = setUp(provider, [ask]);
+    const running = runner.run(agent("planner"), "Go.");
+    await clock.settle();
+    await below.clock.advance(2);
+    const run = await clock.promptly(running);
+    expect(run.results.map(({ content }) => content)).toEqual(["failed"]);
+  });
 });

@@ -105,7 +105,7 @@ describe("Semantics 2.4, 8: every call has exactly one result, in every ending o
     const after: Guardrail = { name: "hours", after: ({ name }) => (name === "book" ? ends : undefined) };
     for (const [guardrail, expected] of [
       [before, ["a never_dispatched", "b never_dispatched", "c never_dispatched"]],
-      [after, ["a ok", "b ok", "c ok"]],
+      [after, ["a ok", "b error", "c ok"]],
     ] as const) {
       const provider = new ScriptedProvider(
         calls({ id: "a", name: "quick" }, { id: "b", name: "book" }, { id: "c", name: "quick" }),

@@ -130,6 +130,21 @@ describe("Semantics 2.3: messages and events do not depend on who finished first
     expect(heard.at(-1)).toMatchObject({ kind: "tool_late_result", outcome: "returned", content: "late", seconds: 10 });
     expect(heard.at(-1)?.seq).toBe(heard.length - 1);
   });
+
+  it("what follows a verdict is live only, since how much of it a run still sees is chance", async () => {
+    const seen: string[][] = [];
+    for (const seconds of [0.03, 0.08]) {
+      const provider = new ScriptedProvider(calls({ id: "a", name: "late" }, { id: "b", name: "other" }), say("done"));
+      const tools = [tool("late", takes(0.05)), tool("other", takes(seconds))];
+      const { runner, clock, heard } = setUp(provider, tools, { concurrency: { perToolSeconds: { late: 0.02 } } });
+      const running = runner.run(agent("planner"), "Go.");
+      await clock.advance(0.1);
+      seen.push(kinds((await clock.promptly(running)).events));
+      expect(kinds(heard)).toContain("tool_late_result");
+    }
+    expect(seen[0]).toEqual(seen[1]);
+    expect(seen[0]).not.toContain("tool_late_result");
+  });
 });
 
 function callLines(path: string, callId: string, asked: string, failure?: string): string[] {

@@ -1,7 +1,7 @@
 import { agentTool, type RunEvent, type RunLike, type ToolContext } from "lanekeeper";
 import { calls, Gate, leakCheck, ScriptedProvider, say } from "lanekeeper/testing";
 import { describe, expect, it } from "vitest";
-import { agent, errorOf, faults, kinds, lines, outcomes, setUp, tool, untilStopped } from "./setting.ts";
+import { agent, errorOf, faults, kinds, lines, outcomes, setUp, takes, tool, untilStopped } from "./setting.ts";
 
 const WORKER = [calls({ hold: {} }), say("ok")];
 
@@ -241,5 +241,61 @@ describe("Semantics 4.6: a nested run is its caller's", () => {
     await inner.clock.promptly(inner.runner.close({ drainSeconds: 0 }));
     expect(outcomes(await outer.clock.promptly(running))).toEqual(["t1_sub_0 ok: cancelled"]);
     for (const leak of leaks) await leak.done();
+  });
+
+  it("an agent as a tool says what a call below it may have done", async () => {
+    const pay = tool("pay", untilStopped);
+    const below = agent("below", { tools: [pay], onToolError: "fail_run" });
+    const provider = ScriptedProvider.byAgent({
+      planner: [calls({ id: "a", name: "ask", args: { input: "Pay." } }), say("done")],
+      below: [calls({ pay: {} })],
+    });
+    const { runner, clock } = setUp(provider, [agentTool(below, { name: "ask", description: "" })], {
+      agents: [below],
+      concurrency: { perToolSeconds: { pay: 2 } },
+    });
+    const running = runner.run(agent("planner"), "Go.");
+    await clock.advance(2);
+    expect(outcomes(await clock.promptly(running))).toEqual([
+      "a error: ask failed: pay took longer than its ceiling of 2 s. The side effect may have landed.",
+    ]);
+  });
+
+  it("what only a run of its own may say is refused in ctx.run", async () => {
+    const said: unknown[] = [];
+    const sub = tool("sub", async (_, ctx) => {
+      for (const options of [{ detached: true }, { runId: "other" }]) {
+        await ctx.run(agent("below"), "Go.", options as object).catch((error: Error) => said.push(error.message));
+      }
+    });
+    const provider = new ScriptedProvider(calls({ sub: {} }), say("done"));
+    const { runner, clock } = setUp(provider, [sub]);
+    await clock.promptly(runner.run(agent("planner"), "Go."));
+    expect(said).toEqual([
+      "ctx.run.detached: expected none: a detached run is runner.run's, got true",
+      'run.runId: expected none in a nested run, which has its caller\'s, got "other"',
+    ]);
+  });
+
+  it("a deaf body is not abandoned beside a bound of 1 that an agent above it declares", async () => {
+    const deaf = tool("deaf", takes(60));
+    const below = agent("below", { tools: [deaf] });
+    const provider = ScriptedProvider.byAgent({
+      planner: [calls({ ask: { input: "a" } }, { ask: { input: "b" } }), say("done")],
+      below: [calls({ deaf: {} }), calls({ deaf: {} }), say("done"), say("done")],
+    });
+    const { runner, clock, heard } = setUp(provider, [agentTool(below, { name: "ask", description: "" })], {
+      agents: [below],
+      concurrency: { perToolSeconds: { deaf: 1 }, abandonSeconds: 5 },
+    });
+    void runner.run(agent("planner", { concurrency: { perTool: { deaf: 1 } } }), "Go.");
+    await clock.advance(7);
+    // The first body keeps the lane; the second call still waits for it.
+    const told = heard.flatMap((event) => ("tool" in event && event.tool === "deaf" ? event.kind : []));
+    expect(told.filter((kind) => ["tool_dispatched", "tool_overdue", "tool_abandoned"].includes(kind))).toEqual([
+      "tool_dispatched",
+      "tool_overdue",
+    ]);
+    await clock.advance(200);
   });
 });

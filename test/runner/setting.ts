@@ -1,9 +1,9 @@
 /** What most tests of the runner need: a runner with a script, a fake clock and counted ids, and small tools. */
 import {
   Agent,
-  type AgentOptions,
   AgentRunner,
   defineTool,
+  type FreeTextAgentOptions,
   type ModelProvider,
   type Run,
   type RunEvent,
@@ -25,7 +25,7 @@ export function tool(
   return defineTool({ ...declared, name, description: name, input: { type: "object" }, run: run as never });
 }
 
-export function agent(name: string, options: Partial<AgentOptions> = {}): Agent {
+export function agent(name: string, options: Partial<FreeTextAgentOptions> = {}): Agent {
   return new Agent({ name, model: "m", freeText: true, ...options });
 }
 

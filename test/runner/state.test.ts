@@ -104,4 +104,43 @@ describe("Semantics 6: a run has a state; calls see it as of their phase's start
     await clock.advance(1);
     expect((await running).state).toEqual({ notes: ["0", "1"], last: "1" });
   });
+
+  it("a reducer that stops the run is still followed by the calls behind its own, in call order", async () => {
+    for (const gated of [false, true]) {
+      const controller = new AbortController();
+      const stopping = {
+        initial: ["0"],
+        reduce: (old: string[], next: string[]) => {
+          controller.abort();
+          return [...old, ...next];
+        },
+      };
+      const provider = new ScriptedProvider(calls({ note: { text: "1" } }, { note: { text: "2" } }));
+      const hooks = gated ? [{ name: "look", afterTool: () => {} }] : [];
+      const { runner, clock } = setUp(provider, [note()], { hooks });
+      const planner = agent("planner", { state: { notes: stopping } });
+      const run = await clock.promptly(runner.run(planner, "Go.", { signal: controller.signal }));
+      expect(run.status).toBe("cancelled");
+      expect(run.state).toEqual({ notes: ["0", "1", "2"], last: "2" });
+      expect(run.results.map(({ status }) => status)).toEqual(["ok", "ok"]);
+    }
+  });
+
+  it("a reducer that stops the run and throws fails its call", async () => {
+    const controller = new AbortController();
+    const breaking = {
+      initial: [],
+      reduce: () => {
+        controller.abort();
+        throw new Error("no");
+      },
+    };
+    const provider = new ScriptedProvider(calls({ id: "a", name: "note", args: { text: "1" } }));
+    const { runner, clock } = setUp(provider, [note()]);
+    const run = await clock.promptly(
+      runner.run(agent("planner", { state: { notes: breaking } }), "Go.", { signal: controller.signal }),
+    );
+    expect(run.results.map(({ status, mayHaveLanded }) => [status, mayHaveLanded])).toEqual([["error", true]]);
+    expect(run.state).toEqual({ notes: [] });
+  });
 });

@@ -217,4 +217,13 @@ describe("Semantics 2.3, 8: a stream tells a run as it happens", () => {
     const { runner } = setUp(undefined, []);
     expect(() => runner.stream(agent("planner"), "Go.")).toThrow(/provider: expected one there or on the runner/);
   });
+
+  it("gives nothing more to a reader who has left", async () => {
+    const { runner } = setUp(new ScriptedProvider(say("done")), []);
+    const stream = runner.stream(agent("planner"), "Go.");
+    const reader = stream[Symbol.asyncIterator]();
+    expect((await reader.next()).value).toMatchObject({ kind: "run_started" });
+    await reader.return?.();
+    expect(await reader.next()).toEqual({ done: true, value: undefined });
+  });
 });

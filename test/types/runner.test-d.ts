@@ -9,8 +9,10 @@ import {
   type Run,
   type RunEvent,
   type RunEventKind,
+  runBatch,
   type Tool,
   type ToolContext,
+  ToolRegistry,
 } from "lanekeeper";
 import { describe, expectTypeOf, it } from "vitest";
 import { z } from "zod";
@@ -34,7 +36,7 @@ describe("a run is a union on status", () => {
   it("completed has an output, failed and cancelled an error, suspended what is pending", async () => {
     const run = await new AgentRunner({ tools: [plain] }).run(planner, "Go.");
     expectTypeOf(run).toEqualTypeOf<Run<string>>();
-    expectTypeOf(run.messages).toEqualTypeOf<readonly Message[]>();
+    expectTypeOf(run.messages).toEqualTypeOf<Message[]>();
     // @ts-expect-error: only a completed run has an output.
     run.output;
     switch (run.status) {
@@ -46,7 +48,7 @@ describe("a run is a union on status", () => {
         expectTypeOf(run.error).toEqualTypeOf<LanekeeperError>();
         break;
       case "suspended":
-        expectTypeOf(run.pending).toEqualTypeOf<readonly PendingCall[]>();
+        expectTypeOf(run.pending).toEqualTypeOf<PendingCall[]>();
         break;
       default:
         expectTypeOf(run).toEqualTypeOf<never>();
@@ -151,5 +153,49 @@ describe("events narrow on kind", () => {
     }
     // @ts-expect-error: not every event belongs to a call.
     event.callId;
+  });
+});
+
+describe("api.md: the example of a tool compiles, and its context is required wherever its tools are", () => {
+  const search = defineTool({
+    name: "search",
+    description: "Look a place up.",
+    input: { type: "object", properties: { q: { type: "string" } }, required: ["q"] },
+    idempotent: true,
+    requiresApproval: ({ q }, ctx) => q === "" && ctx.tenant === "",
+    reconcile: async () => ({ landed: "unknown" }),
+    run: async ({ q }, ctx: ToolContext<{ db: string }>) => ctx.context.db + q,
+  });
+
+  it("annotating only the body's ctx is enough, also beside functions that leave theirs open", () => {
+    const runner = new AgentRunner({ tools: new ToolRegistry([search]) });
+    const agent = new Agent({ name: "a", model: "m", freeText: true });
+    expectTypeOf(runner.run(agent, "x", { context: { db: "" } })).resolves.toHaveProperty("status");
+    // @ts-expect-error the registry's tools expect a context
+    runner.run(agent, "x");
+    runBatch([], { tools: [search], context: { db: "" } });
+    // @ts-expect-error the batch's tools expect a context
+    runBatch([], { tools: [search] });
+  });
+});
+
+describe("api.md: an agent's output is typed by its schema", () => {
+  it("text, what a Standard Schema puts out, or what plain JSON Schema says", async () => {
+    const runner = new AgentRunner({ tools: [] });
+    const text = new Agent({ name: "a", model: "m", freeText: true });
+    const zod = new Agent({ name: "b", model: "m", output: z.object({ n: z.string().transform(Number) }) });
+    const json = new Agent({
+      name: "c",
+      model: "m",
+      output: { type: "object", properties: { fits: { type: "boolean" } }, required: ["fits"] },
+    });
+    expectTypeOf(text).toExtend<Agent<string>>();
+    expectTypeOf(zod).toExtend<Agent<{ n: number }>>();
+    const run = await runner.run(json, "x");
+    if (run.status === "completed") expectTypeOf(run.output).toExtend<{ fits: boolean }>();
+    // @ts-expect-error exactly one of the two
+    new Agent({ name: "d", model: "m", freeText: true, output: z.object({}) });
+    // @ts-expect-error exactly one of the two
+    new Agent({ name: "e", model: "m" });
   });
 });

@@ -1,0 +1,92 @@
+import type { LanekeeperError } from "../base/errors.ts";
+import type { Claim, Journal, Release } from "../journal/journal.ts";
+import type { JournalEntry } from "../journal/journal-entry.ts";
+import { fromJournal } from "../journal/journal-errors.ts";
+
+/** What a recorder is made of. */
+export interface RecorderParts {
+  readonly journal: Journal;
+  readonly runId: string;
+  /** Of a run that is resumed; a new run is claimed when its first line is written. */
+  readonly claim: Claim | undefined;
+  /** Whether lines are written as things happen. Else they are kept, and written once the run waits for somebody. */
+  readonly isLive: boolean;
+  /** Told once when nothing more can be recorded. */
+  readonly onLost: (error: LanekeeperError) => void;
+}
+
+/**
+ * Writes down what happens to one outermost run, and to the runs in it that can be continued.
+ *
+ * W1. Lines reach the journal in the order in which they were given; those that come while one write is under way go
+ *     together in the next.
+ * W2. After a write has failed nothing more is written, and nothing goes on as if it had been: no run waits that was not
+ *     recorded.
+ * W3. A run that nobody will resume leaves nothing behind, and without a journal of the user's costs no copy.
+ */
+export class Recorder {
+  readonly #parts: RecorderParts;
+  #claim: Claim | undefined;
+  #lines: JournalEntry[] = [];
+  #writing: Promise<void> = Promise.resolve();
+  /** Why nothing more can be recorded. */
+  #lost: LanekeeperError | undefined;
+
+  constructor(parts: RecorderParts) {
+    this.#parts = parts;
+    this.#claim = parts.claim;
+  }
+
+  append(line: JournalEntry): void {
+    if (this.#lost !== undefined) return;
+    this.#lines.push(line);
+    if (this.#parts.isLive) void this.#write();
+  }
+
+  /** Records that a body is about to start; wait for what this gives before it does (`Semantics 11.1`). */
+  begin(line: JournalEntry): Promise<void> | undefined {
+    this.#lines.push(line);
+    return this.#parts.isLive ? this.#write() : undefined;
+  }
+
+  /** Wait for what this gives before a model sees what was recorded so far (`Semantics 11.1`). */
+  settled(): Promise<void> | undefined {
+    return this.#parts.isLive ? this.#write() : undefined;
+  }
+
+  /** Lets go of the run. Rejects when that, or something before, could not be recorded: it cannot be resumed then. */
+  async release(how: Release): Promise<void> {
+    if (how.status === "suspended" || this.#parts.isLive) await this.#write();
+    if (this.#lost !== undefined) throw this.#lost;
+    if (this.#claim === undefined) return;
+    try {
+      await this.#parts.journal.release(this.#claim, how);
+    } catch (threw) {
+      this.#lost = fromJournal(this.#parts.runId, threw);
+      throw this.#lost;
+    }
+  }
+
+  #write(): Promise<void> {
+    const { journal, runId, onLost } = this.#parts;
+    this.#writing = this.#writing.then(async () => {
+      if (this.#lost !== undefined || this.#lines.length === 0) return;
+      const lines = this.#lines;
+      this.#lines = [];
+      try {
+        this.#claim ??= await journal.claim(runId, "new");
+        await journal[writerOf(lines)](this.#claim, lines);
+      } catch (threw) {
+        this.#lost = fromJournal(runId, threw);
+        onLost(this.#lost);
+      }
+    });
+    return this.#writing;
+  }
+}
+
+/** Lines that go together are written as the one among them that most depends on: what was begun or settled is durable. */
+function writerOf(lines: readonly JournalEntry[]): "begin" | "settle" | "append" {
+  if (lines.some(({ kind }) => kind === "call_begun")) return "begin";
+  return lines.some(({ kind }) => kind === "call_settled") ? "settle" : "append";
+}
