@@ -73,17 +73,29 @@ async function deafBodies(): Promise<void> {
   console.log(`a cap of 1, a ceiling of 30 ms, four deaf bodies of 300 ms: at most ${alive.peak} alive`);
 }
 
-async function headOfLine(): Promise<void> {
+async function headOfLine(): Promise<number> {
+  let started = 0;
   let searched = 0;
-  const start = performance.now();
-  const booking = defineTool({ name: "booking", description: "", input, run: () => sleep(50) });
+  const begin = (): void => {
+    started ||= performance.now();
+  };
+  const booking = defineTool({
+    name: "booking",
+    description: "",
+    input,
+    run: () => {
+      begin();
+      return sleep(50);
+    },
+  });
   const search = defineTool({
     name: "search",
     description: "",
     input,
     run: async () => {
+      begin();
       await sleep(5);
-      searched = performance.now() - start;
+      searched = performance.now() - started;
     },
   });
   await timed(
@@ -91,12 +103,15 @@ async function headOfLine(): Promise<void> {
     (provider) =>
       new AgentRunner({ provider, tools: [booking, search], concurrency: { perTool: { booking: 1, search: 4 } } }),
   );
-  console.log(
-    `16 bookings (1 at a time, 50 ms) before 16 searches (4 at a time, 5 ms): last search done at ${searched.toFixed(0)} ms`,
-  );
+  return searched;
 }
 
 await lookups();
 await subAgents();
 await deafBodies();
+// The first run warms the code up.
 await headOfLine();
+const searched = (await headOfLine()).toFixed(0);
+console.log(
+  `16 bookings (1 at a time, 50 ms) before 16 searches (4 at a time, 5 ms): last search done at ${searched} ms`,
+);
