@@ -156,6 +156,8 @@ class Batch implements CallsBatch {
     const { pending } = gated;
     if (pending === undefined) {
       call.state = "ready";
+      // Held back again, it still waits for everything below it.
+      if (isContinued(tool)) call.waitsFor = this.#waitingBelow(call);
       if (known?.begun !== undefined && !isContinued(tool)) await this.#settleUnknown(call, tool, known.begun);
       return undefined;
     }
@@ -168,12 +170,23 @@ class Batch implements CallsBatch {
     return passGates({ id, name, position, of, tool, input: gated.input, pendingId: key }, gates, note, answered);
   }
 
+  #waitingBelow({ place: { path, turn, position } }: Call): PendingCall[] {
+    const below = `${path}/${turn}.${position}`;
+    const waiting = [...(this.#scope.history?.waiting().values() ?? [])];
+    return waiting
+      .filter((one) => one.path === below || one.path.startsWith(`${below}/`))
+      .map(({ pending }) => pending);
+  }
+
   /** The process that ran the call has ended, and nobody has its outcome (`Semantics 11.2`). */
   async #settleUnknown(call: Call, tool: Tool, begun: CallBegun): Promise<void> {
     const isIdempotent = tool.idempotent && begun.idempotent;
     if (isIdempotent) return;
     const found = tool.reconcile === undefined ? undefined : await this.#reconcile(call, tool.reconcile, begun);
-    if (found?.landed === false) return;
+    if (found?.landed === false) {
+      call.isUndone = true;
+      return;
+    }
     call.state = "answered";
     if (found?.landed === true) this.#answer(call, found.result);
     else this.fail(call, outcomeUnknown(call));

@@ -64,6 +64,8 @@ export class Call {
   /** The attempt that was dispatched last. */
   attempt: Attempt | undefined;
   brought: Brought | undefined;
+  /** Its tool has found out that what went out before a resume did not land. */
+  isUndone = false;
   /** Its last attempt ended by itself: the verdict follows from that, and from no stop that comes meanwhile. */
   ended = false;
   #result: ToolResult | undefined;
@@ -93,7 +95,7 @@ export class Call {
 
   /** Whether a body of it went out, in this process or before a resume. */
   get wasDispatched(): boolean {
-    return this.attempt !== undefined || this.known?.begun !== undefined;
+    return this.attempt !== undefined || (this.known?.begun !== undefined && !this.isUndone);
   }
 
   /** Whether a failure that is not its body's own word leaves open what the body did (`Semantics 7.3`). */

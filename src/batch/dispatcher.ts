@@ -86,7 +86,8 @@ export class Dispatcher {
       attempt: number,
       idempotent: tool.idempotent,
     });
-    if (recorded !== undefined) await recorded;
+    // A journal that never answers must not keep the places of a call that was stopped.
+    if (recorded !== undefined) await stop.race(recorded).catch(() => {});
     if (!this.#batch.isOpen) {
       permit.release();
       await this.#batch.unlessClosed();

@@ -1,6 +1,6 @@
 import { InternalError } from "../base/errors.ts";
 import { checkFunction, checkOptions, refuse } from "../base/option-checks.ts";
-import { markContinued, WaitsBelow } from "../batch/continued-tools.ts";
+import { isContinued, markContinued, WaitsBelow } from "../batch/continued-tools.ts";
 import { currentAttempt } from "../batch/current-call.ts";
 import type { Message } from "../protocol/message.ts";
 import { type ArgsOf, defineTool, type InputSchema, type ToolOptions } from "../tools/define-tool.ts";
@@ -67,9 +67,16 @@ export function agentTool<Output, Context = unknown, const Input extends InputSc
       // Not `ctx.run`: this run is continued when it was suspended, and its call waits with it.
       const call = currentAttempt();
       if (call === undefined) throw new InternalError("an agentTool was run outside of a call");
-      const run = await call.startNested(agent, ask(args), {}, true);
+      // In another tool's body, that is what runs again: a run below it cannot be gone on with.
+      const isOwn = call.call.tool !== undefined && isContinued(call.call.tool);
+      const run = await call.startNested(agent, ask(args), {}, isOwn);
       if (run.status === "completed") return run.output;
-      if (run.status === "suspended") throw new WaitsBelow(run.pending);
+      if (run.status === "suspended") {
+        if (isOwn) throw new WaitsBelow(run.pending);
+        const expected =
+          "expected an answer, got a run that waits for somebody; call the agentTool itself, so that it can wait";
+        throw new ToolFailedError(`agent ${JSON.stringify(agent.name)}: ${expected}`);
+      }
       // What a call below may have done, this one may have done (`Semantics 7.3`).
       const mayHaveLanded = run.results.some((result) => result.mayHaveLanded);
       throw mayHaveLanded ? new ToolFailedError(run.error.message, { mayHaveLanded, cause: run.error }) : run.error;

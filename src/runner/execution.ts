@@ -20,6 +20,7 @@ import type { RunHistory } from "../journal/history.ts";
 import type { Message, ToolMessage } from "../protocol/message.ts";
 import type { ModelProvider, ModelRequest, ModelResponse } from "../protocol/model.ts";
 import type { ToolResult } from "../protocol/tool-result.ts";
+import { ToolFailedError } from "../tools/tool-errors.ts";
 import { addUsage } from "./add-usage.ts";
 import type { Agent, InstructionsContext } from "./agent.ts";
 import { askModel } from "./ask-model.ts";
@@ -124,16 +125,21 @@ export class Execution {
   async #letGo(ending: Ending): Promise<Ending> {
     const { recorder, depth, tenant } = this.scope;
     if (recorder === undefined || depth > 0) return ending;
-    try {
-      if (ending.status !== "suspended") await recorder.release({ status: "ended" });
-      else await recorder.release({ status: "suspended", tenant, pending: ending.outcome.pending });
-      return ending;
-    } catch (error) {
-      if (ending.status === "suspended") return this.#fail(error as LanekeeperError, ending.outcome);
-      // One that ended because nothing can be recorded says so itself.
-      if (!("error" in ending) || ending.error !== error) this.scope.report(error);
-      return ending;
+    if (ending.status === "suspended") {
+      try {
+        await recorder.release({ status: "suspended", tenant, pending: ending.outcome.pending });
+        return ending;
+      } catch (error) {
+        return this.#fail(error as LanekeeperError, ending.outcome);
+      }
     }
+    const released = recorder.release({ status: "ended" }).catch((error: unknown) => {
+      // One that ended because nothing can be recorded says so itself.
+      if (ending.status === "completed" || ending.error !== error) this.scope.report(error);
+    });
+    // A run that was stopped settles at once, also over a journal that never answers.
+    if (ending.status === "completed") await released;
+    return ending;
   }
 
   /** Ends a run that was to wait: what it waited for is answered, so that the transcript is whole. */
@@ -160,7 +166,7 @@ export class Execution {
   async #turns(): Promise<Ending> {
     const { scope } = this;
     const { maxTurns } = this.#parts.agent;
-    for (const delta of this.#history?.deltas ?? []) scope.state.replay(delta);
+    this.#replayState();
     for (const usage of this.#history?.spent ?? []) addUsage(scope.usage, usage);
     for (let turn = 1; ; turn++) {
       const response = await this.#ask(turn);
@@ -173,21 +179,44 @@ export class Execution {
       const refusal = refusalOf(response, turn, maxTurns);
       const { toolCalls: calls } = response;
       const outcome = await runCalls(scope, { turn, calls, seenIds: this.#seenIds, refusal });
-      await scope.recorder?.settled();
+      const recorded = scope.recorder?.settled();
+      // A journal that never answers must not outlast a cancel or a deadline.
+      if (recorded !== undefined) await scope.stop.race(recorded).catch(() => {});
       this.#messages.push(assistant(response, outcome.calls));
       for (const result of outcome.results) this.#results.push(result);
       // A stop that came in time has left none pending; one that comes later changes nothing any more.
       if (outcome.pending.length > 0) return { status: "suspended", outcome };
       for (const result of outcome.results) this.#messages.push(answer(result));
+      // What was answered and done before a resume is gone through to its end, also when that was stopped at once.
+      if (this.#isKnown(turn + 1)) continue;
       if (scope.stop.reason !== undefined) throw new Stopped();
       if (turn >= maxTurns) throw new TurnLimitExceededError(maxTurns);
+    }
+  }
+
+  #isKnown(turn: number): boolean {
+    return this.#history?.answers.has(turn) === true;
+  }
+
+  /** Merges what calls wrote before a resume. A reducer that throws now ends the run, and loses no result. */
+  #replayState(): void {
+    const { state, stop } = this.scope;
+    for (const delta of this.#history?.deltas ?? []) {
+      try {
+        state.replay(delta);
+      } catch (threw) {
+        const message = `a reducer of the run's state failed on what was written before: ${describeThrown(threw)}`;
+        const error = new ToolFailedError(message, { cause: threw });
+        stop.fire({ status: "failed", error, why: error.message });
+      }
     }
   }
 
   /** What the run comes to. Nothing when the model was told, for once, what is wrong with its answer. */
   async #output({ content }: ModelResponse, turn: number): Promise<{ readonly output: unknown } | undefined> {
     const { agent } = this.#parts;
-    const read = await this.scope.stop.race(readOutput(agent.output, content));
+    const reading = readOutput(agent.output, content);
+    const read = this.#isKnown(turn + 1) ? await reading : await this.scope.stop.race(reading);
     if ("output" in read) return read;
     if (this.#isRepaired || turn >= agent.maxTurns) throw new OutputInvalidError(agent.name, read.problems);
     this.#isRepaired = true;

@@ -52,7 +52,8 @@ export class TurnLimitExceededError extends LanekeeperError {
 }
 
 /**
- * A model's last answer does not fit the agent's `output` schema, also not after it was told what was wrong.
+ * A model's last answer does not fit the agent's `output` schema, also not after it was told what was wrong, or with no
+ * turn left to tell it.
  *
  * Make the schema simpler or its descriptions clearer. The answers stand in the transcript.
  */

@@ -43,7 +43,10 @@ export interface RunnerOptions<Context = unknown> {
   hooks?: readonly Hook[] | undefined;
   /** Told each event of each run as it happens. What it throws goes to `onError`. */
   onEvent?: ((event: RunEvent) => void) | undefined;
-  /** Told what a listener threw, and nothing else. Default: dropped. */
+  /**
+   * Told what was thrown and is nobody's result: by a listener, a retry predicate, `reconcile`, or a journal when the run
+   * has ended. Default: dropped.
+   */
   onError?: ((error: unknown) => void) | undefined;
   /** Default: the host's. Lanes given as `lanes` keep their own. */
   clock?: Clock | undefined;
