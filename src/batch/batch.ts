@@ -1,3 +1,14 @@
+/**
+ * All calls of one turn, from what the model asked to one result each, in call order (`Semantics 2.2`).
+ *
+ * parse → gates, one call at a time → phases → output gates and merge, one call at a time. The plan is `phases.ts`'s, the
+ * way to a dispatch `dispatcher.ts`'s, one dispatch `attempt.ts`'s, the verdicts `call.ts`'s.
+ *
+ * B1. Every call that is not set aside for somebody outside has its one result when `run` resolves, in every ending.
+ * B2. A stop settles all calls first, then stops nested runs, then aborts signals, in one step.
+ * B3. Nothing is dispatched after the batch was closed, also not what held its places already.
+ * B4. The batch never waits for a deaf body, but for one before the next phase (`Semantics 5.1`).
+ */
 import { describeThrown } from "../base/describe-thrown.ts";
 import { InternalError, type LanekeeperError } from "../base/errors.ts";
 import type { CallBegun } from "../journal/journal-entry.ts";
@@ -19,7 +30,7 @@ import { hasOutputGates, lost, passOutputGates, resultOf } from "./output-gates.
 import { parseBatch } from "./parse-batch.ts";
 import { planPhases } from "./phases.ts";
 import type { RunScope } from "./run-scope.ts";
-import { Stopped, type StopReason } from "./stop.ts";
+import { failure, Stopped, type StopReason } from "./stop.ts";
 import { neverDispatched, outcomeUnknown } from "./verdict.ts";
 
 /** What a turn asks for. */
@@ -82,7 +93,7 @@ class Batch implements CallsBatch {
   constructor(scope: RunScope, turn: number, calls: readonly Call[]) {
     this.#scope = scope;
     this.#calls = calls;
-    this.turn = scope.lanes.turn(scope.narrowing, { name: `${scope.runId}/${scope.path}/${turn}` });
+    this.turn = scope.lanes.turn(scope.narrowings.at(-1), { name: `${scope.runId}/${scope.path}/${turn}` });
     const { stop, tenant, runId, path, context } = scope;
     this.#dispatcher = new Dispatcher(scope, this);
     this.#gateContext = { signal: stop.signal, tenant, runId, path, context };
@@ -108,7 +119,9 @@ class Batch implements CallsBatch {
       await this.unlessClosed();
     } catch (ended) {
       // A fault of ours must not leave a call without its result.
-      if (!(ended instanceof Stopped)) stopFor(this.#scope, new InternalError("a batch threw", { cause: ended }));
+      if (!(ended instanceof Stopped)) {
+        this.#scope.stop.fire(failure(new InternalError("a batch threw", { cause: ended })));
+      }
     } finally {
       ceiling?.cancel();
       this.#scope.activity.onChange(undefined);
@@ -121,7 +134,7 @@ class Batch implements CallsBatch {
     const { toolCallSeconds: seconds, clock, activity } = this.#scope;
     if (seconds === undefined) return undefined;
     const ceiling = new Ceiling(clock, seconds, () => {
-      stopFor(this.#scope, new DeadlineExceededError("toolCallSeconds", seconds));
+      this.#scope.stop.fire(failure(new DeadlineExceededError("toolCallSeconds", seconds)));
     });
     activity.onChange((state) => (state === "people" ? ceiling.pause() : ceiling.resume()));
     return ceiling;
@@ -170,8 +183,7 @@ class Batch implements CallsBatch {
     return passGates({ id, name, position, of, tool, input: gated.input, pendingId: key }, gates, note, answered);
   }
 
-  #waitingBelow({ place: { path, turn, position } }: Call): PendingCall[] {
-    const below = `${path}/${turn}.${position}`;
+  #waitingBelow({ firstNestedPath: below }: Call): PendingCall[] {
     const waiting = [...(this.#scope.history?.waiting().values() ?? [])];
     return waiting
       .filter((one) => one.path === below || one.path.startsWith(`${below}/`))
@@ -202,9 +214,8 @@ class Batch implements CallsBatch {
     try {
       const check = await stop.race(Promise.resolve(call.tool?.validate(structuredClone(call.input))));
       if (check?.ok !== true) return undefined;
-      const { landed, result } = (await stop.race(
-        new Promise((settle) => settle(reconcile(check.args, attempt.context))),
-      )) as { landed: unknown; result?: unknown };
+      const found: unknown = await stop.ask(() => reconcile(check.args, attempt.context));
+      const { landed, result } = found as { landed: unknown; result?: unknown };
       if (landed === true) return { landed, result };
       return landed === false ? { landed } : undefined;
     } catch (threw) {
@@ -370,10 +381,6 @@ class Batch implements CallsBatch {
     for (const attempt of open) attempt.cancelNested(reason);
     for (const attempt of open) attempt.abort(reason.error);
   }
-}
-
-function stopFor({ stop }: RunScope, error: LanekeeperError): void {
-  stop.fire({ status: "failed", error, why: error.message });
 }
 
 const NOBODY_ANSWERS = {

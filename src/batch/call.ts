@@ -5,13 +5,11 @@ import type { PendingCall } from "../protocol/gate.ts";
 import type { ToolResult } from "../protocol/tool-result.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { Attempt } from "./attempt.ts";
-import type { Section, UnplacedToolEvent } from "./event-log.ts";
+import type { Section, UnplacedToolEvent, Without } from "./event-log.ts";
 import type { RunScope } from "./run-scope.ts";
 import { type Delta, recordDelta } from "./run-state.ts";
 import type { StopReason } from "./stop.ts";
 import { neverDispatched, stoppedInFlight } from "./verdict.ts";
-
-type Without<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
 
 /** An event of a call before the call has signed it. */
 export type CallNote = Without<UnplacedToolEvent, "callId" | "tool" | "tenant" | "turn" | "position">;
@@ -115,14 +113,18 @@ export class Call {
 
   /** What names it among all calls of all runs: the same in every attempt and after a resume (`Semantics 7.6`). */
   get key(): string {
-    return `${this.scope.runId}/${this.scope.path}/${this.turn}.${this.position}`;
+    return `${this.scope.runId}/${this.firstNestedPath}`;
+  }
+
+  /** The path of the first run nested in it: `0/2.1`. */
+  get firstNestedPath(): string {
+    return `${this.scope.path}/${this.turn}.${this.position}`;
   }
 
   /** The path of the next run nested in it: `0/2.1`, and `0/2.1:2` for its second. */
   nextNestedPath(): string {
     this.#nestedRuns++;
-    const path = `${this.scope.path}/${this.turn}.${this.position}`;
-    return this.#nestedRuns === 1 ? path : `${path}:${this.#nestedRuns}`;
+    return this.#nestedRuns === 1 ? this.firstNestedPath : `${this.firstNestedPath}:${this.#nestedRuns}`;
   }
 
   tell(note: CallNote, liveOnly = false): void {

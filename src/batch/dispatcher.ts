@@ -78,8 +78,6 @@ export class Dispatcher {
     const attempt = new Attempt(call, number, (end) => over(this.#afterAttempt(call, number, end)));
     const permit = await this.#acquire(call, attempt);
     if (permit === undefined) return undefined;
-    // Granted, and closed before its body could start: the places go back unused (`Semantics 4.10`). Asked here and not
-    // where the permit came, since a sibling that starts in between may be told of, and whoever is told may stop the run.
     const recorded = this.#scope.recorder?.begin({
       kind: "call_begun",
       ...call.place,
@@ -87,7 +85,9 @@ export class Dispatcher {
       idempotent: tool.idempotent,
     });
     // A journal that never answers must not keep the places of a call that was stopped.
-    if (recorded !== undefined) await stop.race(recorded).catch(() => {});
+    if (recorded !== undefined) await stop.until(recorded);
+    // Granted, and closed before its body could start: the places go back unused (`Semantics 4.10`). Asked here and not
+    // where the permit came, since a sibling that starts in between may be told of, and whoever is told may stop the run.
     if (!this.#batch.isOpen) {
       permit.release();
       await this.#batch.unlessClosed();

@@ -2,7 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import type { RunEvent, ToolEvent } from "../protocol/event.ts";
 
 /** `Omit` that keeps a union a union. */
-type Without<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
+export type Without<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
 
 /** An event before the log has placed it. */
 export type UnplacedEvent = Without<RunEvent, "at" | "runId" | "path" | "seq">;
@@ -12,6 +12,13 @@ export type UnplacedToolEvent = Without<ToolEvent, "at" | "runId" | "path" | "se
 
 /** Takes each event as it happens; must not throw. */
 export type EventSink = (event: RunEvent) => void;
+
+/** A sink that tells each of `sinks`, in their order. */
+export function tellEach(sinks: readonly EventSink[]): EventSink {
+  return (event) => {
+    for (const sink of sinks) sink(event);
+  };
+}
 
 /** The order in which events of one outermost run happen, across everything nested in it. */
 export interface LiveOrder {
@@ -68,11 +75,7 @@ export class EventLog {
 
   /** The log of a run nested in a call, placed where it starts; `also` hear of that run beside this log's sink. */
   nest(place: { path: string }, section: Section, also: readonly EventSink[] = []): EventLog {
-    const sinks = [this.#sink, ...also];
-    const tell: EventSink = (event) => {
-      for (const sink of sinks) sink(event);
-    };
-    const sink = also.length === 0 ? this.#sink : tell;
+    const sink = also.length === 0 ? this.#sink : tellEach([this.#sink, ...also]);
     const log = new EventLog({ runId: this.runId, path: place.path }, this.#clock, this.#live, sink);
     section.entries.push(log);
     return log;

@@ -7,7 +7,6 @@
  *
  * That calls come here one at a time, in call order, is the batch's business.
  */
-import { derivedSignal } from "../base/abort-link.ts";
 import { describeThrown } from "../base/describe-thrown.ts";
 import { showValue } from "../base/show-value.ts";
 import type { Approver, Decision, GateCall, GateContext, Guardrail, Hook, PendingCall } from "../protocol/gate.ts";
@@ -17,7 +16,7 @@ import type { Tool } from "../tools/tool.ts";
 import { ToolFailedError, ToolInputError } from "../tools/tool-errors.ts";
 import type { Activity } from "./activity.ts";
 import { GuardrailViolationError } from "./batch-errors.ts";
-import { type Stop, Stopped } from "./stop.ts";
+import { failure, type Stop, Stopped } from "./stop.ts";
 import { denied, failed, neverDispatched } from "./verdict.ts";
 
 /** The gates of a run and on whose behalf they are asked. */
@@ -160,7 +159,7 @@ class Way {
     if (typeof endRun === "string") {
       this.#note("gate_refused", `${who} ended the run`);
       const error = new GuardrailViolationError(guardrail.name, endRun);
-      this.#gates.stop.fire({ status: "failed", error, why: error.message });
+      this.#gates.stop.fire(failure(error));
       throw new Stopped();
     }
     if (typeof refuse === "string") this.#refuse(who, refuse);
@@ -230,22 +229,13 @@ class Way {
 
   async #ask<T>(who: string, ask: (context: GateContext) => T | PromiseLike<T>): Promise<T> {
     const { stop, context } = this.#gates;
-    if (stop.reason !== undefined) throw new Stopped();
-    // A context and a signal of its own for each question: what a gate does to them is nobody else's.
-    const { signal, unlink } = derivedSignal(stop.signal);
-    let said: T;
     try {
-      // In a promise of its own, so that what throws at once and what rejects are one.
-      said = await stop.race(new Promise<T>((settle) => settle(ask({ ...context, signal }))));
+      // A context of its own for each question: what a gate does to it is nobody else's.
+      return await stop.ask((signal) => ask({ ...context, signal }));
     } catch (threw) {
       if (threw instanceof Stopped) throw threw;
       return this.#threw(who, threw);
-    } finally {
-      unlink();
     }
-    // A gate may have stopped the run itself while it answered.
-    if (stop.reason !== undefined) throw new Stopped();
-    return said;
   }
 
   #parallelSafe(): boolean {

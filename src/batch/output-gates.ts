@@ -4,7 +4,6 @@
  * They see what a tool or a person brought; a call that failed has brought nothing. What throws or answers nonsense
  * counts against its own call: nothing that was not checked is shown to a model.
  */
-import { derivedSignal } from "../base/abort-link.ts";
 import { describeThrown } from "../base/describe-thrown.ts";
 import { showValue } from "../base/show-value.ts";
 import type { GateCall, GateContext } from "../protocol/gate.ts";
@@ -13,7 +12,7 @@ import { toolOutput } from "../tools/result-text.ts";
 import { ToolFailedError, type ToolOutputError } from "../tools/tool-errors.ts";
 import { GuardrailViolationError } from "./batch-errors.ts";
 import type { Brought, Call } from "./call.ts";
-import { Stopped } from "./stop.ts";
+import { failure, Stopped } from "./stop.ts";
 import { failed } from "./verdict.ts";
 
 /** What the gates left of what a call brought, or why the call has failed after all. */
@@ -47,7 +46,7 @@ async function askAll(call: Call, brought: Brought, context: GateContext): Promi
       const error = new GuardrailViolationError(guardrail.name, endRun);
       // What ends the run is not told either.
       call.settle(lost(call, error));
-      call.scope.stop.fire({ status: "failed", error, why: error.message });
+      call.scope.stop.fire(failure(error));
       throw new Stopped();
     }
     if (typeof refuse !== "string")
@@ -99,18 +98,11 @@ async function ask(
   context: GateContext,
   ask: (context: GateContext) => unknown,
 ): Promise<{ readonly answer: unknown } | { readonly result: ToolResult }> {
-  const { stop } = call.scope;
-  if (stop.reason !== undefined) throw new Stopped();
-  const { signal, unlink } = derivedSignal(stop.signal);
   try {
-    const answer = await stop.race(new Promise<unknown>((settle) => settle(ask({ ...context, signal }))));
-    if (stop.reason !== undefined) throw new Stopped();
-    return { answer };
+    return { answer: await call.scope.stop.ask((signal) => ask({ ...context, signal })) };
   } catch (threw) {
     if (threw instanceof Stopped) throw threw;
     return { result: gateFailed(call, who, threw) };
-  } finally {
-    unlink();
   }
 }
 

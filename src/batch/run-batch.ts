@@ -27,7 +27,7 @@ import { eventListenerOf, listenerOf } from "./listener.ts";
 import { batchSideOf, type NestedRunner } from "./nested-runner.ts";
 import type { OnToolError, RunScope } from "./run-scope.ts";
 import { RunState } from "./run-state.ts";
-import { Stop } from "./stop.ts";
+import { failure, Stop } from "./stop.ts";
 
 /** What {@link runBatch} takes beside the calls. */
 export interface BatchOptions<Context = unknown> {
@@ -119,8 +119,7 @@ export async function runBatch<Context = unknown>(
     runSeconds === undefined
       ? undefined
       : clock.setTimer(runSeconds * 1000, () => {
-          const error = new DeadlineExceededError("runSeconds", runSeconds);
-          stop.fire({ status: "failed", error, why: error.message });
+          stop.fire(failure(new DeadlineExceededError("runSeconds", runSeconds)));
         });
   deafBodies.runStarted();
   scope.activity.begin("busy");
@@ -178,7 +177,6 @@ function makeScope(
     context,
     tools,
     lanes,
-    narrowing,
     narrowings: [narrowing],
     onToolError,
     limits: checkLimits(options.limits),

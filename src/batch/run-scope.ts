@@ -31,10 +31,8 @@ export interface RunScope {
   /** The tools that the run may call. */
   readonly tools: ToolRegistry;
   readonly lanes: Lanes;
-  /** What the agent and those of the runs above narrow for what goes on below them, this run's own last. */
+  /** What the agent and those of the runs above narrow for what goes on below them, this run's own last: its turns are made with that. */
   readonly narrowings: readonly ConcurrencyConfig[];
-  /** What the agent narrows for its own turns. */
-  readonly narrowing: ConcurrencyConfig;
   readonly onToolError: OnToolError;
   readonly limits: Limits;
   readonly toolCallSeconds: number | undefined;

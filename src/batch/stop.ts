@@ -1,3 +1,4 @@
+import { derivedSignal } from "../base/abort-link.ts";
 import type { LanekeeperError } from "../base/errors.ts";
 
 /** Why a run stops: the first reason wins, later ones are not heard (`Semantics 8`). */
@@ -8,6 +9,11 @@ export interface StopReason {
   readonly error: LanekeeperError;
   /** What each call that had not resolved is told: `never dispatched: <why>`. */
   readonly why: string;
+}
+
+/** Why a run stops that `error` ends: its calls are told the same. */
+export function failure(error: LanekeeperError): StopReason {
+  return { status: "failed", error, why: error.message };
 }
 
 /**
@@ -79,9 +85,32 @@ export class Stop {
       );
     });
   }
+
+  /** Resolves with `work`, and at the latest when it fires. For work that never rejects. */
+  async until(work: Promise<void>): Promise<void> {
+    await this.race(work).catch(() => {});
+  }
+
+  /**
+   * What somebody else's code answers: thrown at once and rejected are one, and the signal it is given is of its own, so
+   * that what it leaves listening does not pile up.
+   *
+   * Rejects with {@link Stopped} when it fires meanwhile, also when the code itself was what fired it.
+   */
+  async ask<T>(code: (signal: AbortSignal) => T | PromiseLike<T>): Promise<T> {
+    if (this.#reason !== undefined) throw STOPPED;
+    const { signal, unlink } = derivedSignal(this.signal);
+    try {
+      const answer = await this.race(new Promise<T>((settle) => settle(code(signal))));
+      if (this.#reason !== undefined) throw STOPPED;
+      return answer;
+    } finally {
+      unlink();
+    }
+  }
 }
 
-/** What {@link Stop.race} rejects with. */
+/** What {@link Stop.race} and {@link Stop.ask} reject with. */
 export class Stopped {}
 
 const STOPPED = new Stopped();

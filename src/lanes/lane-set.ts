@@ -4,25 +4,7 @@ import type { LaneEngine } from "./lane-engine.ts";
 import type { Turn } from "./turn.ts";
 
 /** What a lane set is made of. */
-export interface LaneSetParts {
-  readonly engine: LaneEngine;
-  readonly version: number;
-  readonly tenantName: string | undefined;
-  readonly turn: Turn | undefined;
-  readonly toolName: string | undefined;
-  readonly resourceName: string | undefined;
-  readonly tenantLane: Lane;
-  readonly turnLane: Lane | null;
-  readonly toolLane: Lane;
-  readonly resourceLane: Lane | null;
-  readonly callerTurns: readonly Lane[];
-  readonly narrowed: readonly Lane[];
-  readonly argumentsLane: Lane | null;
-  readonly exclusiveLane: Lane | null;
-  readonly storeLane: Lane | null;
-  readonly maxWaitSeconds: number;
-  readonly maxWaiting: number;
-}
+export type LaneSetParts = Omit<LaneSet, "inner" | "queue" | "all" | "has" | "isCurrent">;
 
 /**
  * Every lane that a call stands in, taken and given back as one (`Semantics 4.3`, `4.4`).

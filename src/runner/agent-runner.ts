@@ -1,22 +1,19 @@
-import { CancelledError, ConfigurationError, type LanekeeperError } from "../base/errors.ts";
+import { CancelledError, ConfigurationError } from "../base/errors.ts";
 import { checkOptions, readable, refuse } from "../base/option-checks.ts";
 import { Activity } from "../batch/activity.ts";
 import { checkToolNames } from "../batch/check-tool-names.ts";
 import { currentAttempt } from "../batch/current-call.ts";
 import { DeafBodies } from "../batch/deaf-bodies.ts";
-import { EventLog, type EventSink } from "../batch/event-log.ts";
+import { EventLog, type EventSink, tellEach } from "../batch/event-log.ts";
 import { eventListenerOf } from "../batch/listener.ts";
 import { type NestedRunner, showBatchSide } from "../batch/nested-runner.ts";
-import { Recorder } from "../batch/recorder.ts";
 import { refusedInBody } from "../batch/refused-in-body.ts";
 import type { NestingCall, RunScope, StartNested } from "../batch/run-scope.ts";
 import { RunState } from "../batch/run-state.ts";
-import { Stop, type StopReason } from "../batch/stop.ts";
+import { failure, Stop } from "../batch/stop.ts";
 import { History } from "../journal/history.ts";
-import type { Claim, Journal, PendingFilter } from "../journal/journal.ts";
-import type { JournalEntry } from "../journal/journal-entry.ts";
-import { fromJournal, JournalError } from "../journal/journal-errors.ts";
-import { MemoryJournal } from "../journal/memory-journal.ts";
+import type { Claim, PendingFilter } from "../journal/journal.ts";
+import type { JournalEntry, RunBegun } from "../journal/journal-entry.ts";
 import { type ConcurrencyChanges, type ConcurrencyConfig, changedConfig } from "../lanes/concurrency-config.ts";
 import { outsidePermits } from "../lanes/current-permit.ts";
 import type { LaneSnapshot } from "../lanes/snapshot.ts";
@@ -35,6 +32,7 @@ import type { Run } from "./run.ts";
 import { checkRunOptions, type RunArguments, type RunOptions } from "./run-options.ts";
 import { RunStream } from "./run-stream.ts";
 import { type CheckedRunner, checkRunner, type RunnerOptions } from "./runner-options.ts";
+import { SuspendedRuns } from "./suspended-runs.ts";
 
 /** How long `close` lets runs go on when nothing is said. */
 const DEFAULT_DRAIN_SECONDS = 10;
@@ -66,8 +64,7 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
   readonly #active = new Set<Execution>();
   /** The runs of this runner. */
   readonly #scopes = new WeakSet<RunScope>();
-  /** Keeps runs that wait, when the user has no journal. */
-  readonly #memory: MemoryJournal = new MemoryJournal();
+  readonly #suspended: SuspendedRuns;
   #isClosed = false;
   #closing: Promise<void> = Promise.resolve();
   readonly #startNested: StartNested = (call, agent, input, given, isContinued) => {
@@ -81,7 +78,8 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
   /** @throws ConfigurationError (`CONFIGURATION`) for every option that could never work, unknown ones included. */
   constructor(options: RunnerOptions<Context> = {}) {
     this.#parts = readable("runner", () => checkRunner(options as RunnerOptions));
-    const { clock, lanes, agents } = this.#parts;
+    const { clock, lanes, agents, journal, report } = this.#parts;
+    this.#suspended = new SuspendedRuns(journal, report);
     this.#deafBodies = DeafBodies.of(lanes, clock);
     for (const agent of agents) this.#tools(agent);
     // Lanes that are shared may bound tools of others.
@@ -149,12 +147,15 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
   async resume(runId: string, ...[options]: ResumeArguments<Context>): Promise<Run<unknown>> {
     const given = readable("resume", () => checkResumeOptions(runId, options as ResumeOptions | undefined));
     this.#checkOpen();
-    const claim = await this.#claim(runId);
+    const claim = await this.#suspended.claim(runId);
     let execution: Execution;
     try {
-      execution = await this.#restore(claim, given);
+      const entries = await this.#suspended.load(claim);
+      // It may have been closed while the journal was asked.
+      this.#checkOpen();
+      execution = this.#restore(claim, entries, given);
     } catch (error) {
-      await this.#release(claim);
+      await this.#suspended.letGo(claim);
       throw error;
     }
     this.#keep(execution);
@@ -170,7 +171,7 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
   pending(filter: PendingFilter = {}): AsyncIterable<PendingCall> {
     const { tenant } = checkOptions("pending", filter, ["tenant"]);
     if (tenant !== undefined && typeof tenant !== "string") refuse("pending.tenant", "a text", tenant);
-    return this.#journal.pending(filter);
+    return this.#suspended.journal.pending(filter);
   }
 
   /** Every lane that is declared, used or waited for, at this moment (`Semantics 4.9`). */
@@ -235,68 +236,38 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
     }
   }
 
-  get #journal(): Journal {
-    return this.#parts.journal ?? this.#memory;
-  }
-
-  async #claim(runId: string): Promise<Claim> {
-    try {
-      return await this.#journal.claim(runId, "known");
-    } catch (error) {
-      const isUnknown = error instanceof JournalError && !error.held && error.cause === undefined;
-      if (!isUnknown) throw fromJournal(runId, error);
-      throw new ConfigurationError(`resume: ${error.message}`, { cause: error });
-    }
-  }
-
-  async #load(runId: string): Promise<readonly JournalEntry[]> {
-    try {
-      return (await this.#journal.load(runId)) ?? [];
-    } catch (error) {
-      throw fromJournal(runId, error);
-    }
-  }
-
-  /** Lets go of a run to which nothing was done. */
-  async #release(claim: Claim): Promise<void> {
-    try {
-      await this.#journal.release(claim, { status: "unchanged" });
-    } catch (error) {
-      // Why it is let go of is told to whoever asked.
-      this.#parts.report(error);
-    }
-  }
-
   /** A run as it was when it was suspended, with what was decided since. */
-  async #restore(claim: Claim, given: ResumeOptions): Promise<Execution> {
-    const { clock, onEvent, agents } = this.#parts;
+  #restore(claim: Claim, entries: readonly JournalEntry[], given: ResumeOptions): Execution {
     const { runId } = claim;
-    const entries = await this.#load(runId);
-    // It may have been closed while the journal was asked.
-    this.#checkOpen();
     const decided = checkDecisions(new History(entries), given.decisions ?? {});
     const history = new History([...entries, ...decided]);
     const begun = history.run("0")?.begun;
-    const agent = agents.find(({ name }) => name === begun?.agent);
+    const agent = this.#parts.agents.find(({ name }) => name === begun?.agent);
     if (begun === undefined || agent === undefined) {
-      const names = agents.map(({ name }) => name).join(", ");
+      const names = this.#parts.agents.map(({ name }) => name).join(", ");
       refuse("runner.agents", `the agent of run ${JSON.stringify(runId)} among them`, begun?.agent ?? names);
     }
-    const { tenant, messages, state } = begun;
-    const plan = { ...this.#plan(agent, "", { state }), messages };
-    const sinks = [onEvent, ...this.#sinks(given, undefined)];
-    const events = new EventLog({ runId, path: "0" }, clock, { next: 0 }, (event) => {
-      for (const tell of sinks) tell(event);
-    });
-    const recorder = this.#recorder(runId, claim, (error) => execution.cancel(lostJournal(error)));
-    for (const line of decided) recorder.append(line);
-    const place = { runId, path: "0", depth: 0, tenant, context: given.context, activity: new Activity(), events };
-    const execution = this.#execution(plan, given, { ...place, ...OUTERMOST, recorder, history }, false);
+    const plan = continued(this.#plan(agent, "", {}), begun);
+    const execution = this.#outermost(plan, given, { runId, tenant: begun.tenant, claim, history });
+    for (const line of decided) execution.scope.recorder?.append(line);
     return execution;
   }
 
-  #recorder(runId: string, claim: Claim | undefined, onLost: (error: LanekeeperError) => void): Recorder {
-    return new Recorder({ journal: this.#journal, runId, claim, isLive: this.#parts.journal !== undefined, onLost });
+  /** A run that stands below none. */
+  #outermost(
+    plan: RunPlan,
+    given: RunOptions | ResumeOptions,
+    { runId, tenant, claim, history }: { runId: string; tenant: string; claim?: Claim; history?: History },
+    sink?: EventSink,
+  ): Execution {
+    const { clock, onEvent } = this.#parts;
+    const tell = tellEach([onEvent, ...this.#sinks(given, sink)]);
+    const events = new EventLog({ runId, path: "0" }, clock, { next: 0 }, tell);
+    const recorder = this.#suspended.recorder(runId, claim, (error) => execution.cancel(failure(error)));
+    const place = { runId, path: "0", depth: 0, tenant, context: given.context, activity: new Activity(), events };
+    const kept = { recorder, history, canSuspend: true, narrowings: [], isOutermost: true };
+    const execution = this.#execution(plan, given, { ...place, ...kept }, sink !== undefined);
+    return execution;
   }
 
   #prepare(agent: Agent<unknown>, input: unknown, options: RunOptions | undefined, sink?: EventSink): Prepared {
@@ -307,17 +278,9 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
     }
     this.#checkOpen();
     const plan = this.#plan(agent, input, given);
-    const { clock, ids, onEvent } = this.#parts;
-    const { tenant = "default", runId = ids.next("run"), context } = given;
-    const sinks = [onEvent, ...this.#sinks(given, sink)];
-    const events = new EventLog({ runId, path: "0" }, clock, { next: 0 }, (event) => {
-      for (const tell of sinks) tell(event);
-    });
-    if (this.#memory.has(runId)) refuse("run.runId", "an id of its own, or none", runId);
-    const recorder = this.#recorder(runId, undefined, (error) => execution.cancel(lostJournal(error)));
-    const place = { runId, path: "0", depth: 0, tenant, context, activity: new Activity(), events };
-    const kept = { ...place, ...OUTERMOST, recorder, history: undefined };
-    const execution = this.#execution(plan, given, kept, sink !== undefined);
+    const { tenant = "default", runId = this.#parts.ids.next("run") } = given;
+    if (this.#suspended.hasInMemory(runId)) refuse("run.runId", "an id of its own, or none", runId);
+    const execution = this.#outermost(plan, given, { runId, tenant }, sink);
     const start = (): Promise<Run<unknown>> => {
       this.#keep(execution);
       return execution.start();
@@ -371,8 +334,7 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
     const path = call.nextNestedPath();
     const history = isContinued ? call.scope.history : undefined;
     const begun = history?.run(path)?.begun;
-    const plan =
-      begun === undefined ? fresh : { ...this.#plan(agent, "", { state: begun.state }), messages: begun.messages };
+    const plan = begun === undefined ? fresh : continued(fresh, begun);
     const place = {
       runId,
       path,
@@ -428,7 +390,7 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
 
   #execution(
     { agent, provider, tools, messages, state }: RunPlan,
-    given: RunOptions,
+    { signal }: RunOptions | ResumeOptions,
     place: Place,
     streams: boolean,
   ): Execution {
@@ -443,7 +405,6 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
       clock,
       state,
       report,
-      narrowing: agent.concurrency,
       narrowings: [...place.narrowings, agent.concurrency],
       onToolError: agent.onToolError,
       toolCallSeconds: deadlines.toolCallSeconds,
@@ -454,11 +415,10 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
       startNested: this.#startNested,
     };
     this.#scopes.add(scope);
-    const { signal } = given;
     return new Execution({ scope, agent, provider, deadlines, messages, signal, isOutermost, streams });
   }
 
-  #sinks({ onEvent }: RunOptions, sink: EventSink | undefined): EventSink[] {
+  #sinks({ onEvent }: RunOptions | ResumeOptions, sink: EventSink | undefined): EventSink[] {
     const sinks: EventSink[] = onEvent === undefined ? [] : [eventListenerOf(onEvent, this.#parts.report)];
     return sink === undefined ? sinks : [...sinks, sink];
   }
@@ -498,6 +458,11 @@ interface RunPlan {
   readonly state: RunState;
 }
 
+/** The plan of a run that goes on where it stood. */
+function continued(plan: RunPlan, { messages, state }: RunBegun): RunPlan {
+  return { ...plan, messages, state: new RunState(plan.agent.state, state) };
+}
+
 /** Where a run stands. */
 interface Place
   extends Pick<
@@ -516,11 +481,4 @@ interface Place
   > {
   /** Whether no run of this runner stands above. */
   readonly isOutermost: boolean;
-}
-
-/** What holds for every run that stands below none. */
-const OUTERMOST = { canSuspend: true, narrowings: [], isOutermost: true } as const;
-
-function lostJournal(error: LanekeeperError): StopReason {
-  return { status: "failed", error, why: error.message };
 }

@@ -15,7 +15,7 @@ import { type BatchOutcome, runCalls } from "../batch/batch.ts";
 import { DeadlineExceededError } from "../batch/batch-errors.ts";
 import type { DeadlineConfig } from "../batch/deadline-config.ts";
 import type { RunScope } from "../batch/run-scope.ts";
-import { Stopped, type StopReason } from "../batch/stop.ts";
+import { failure, Stopped, type StopReason } from "../batch/stop.ts";
 import type { RunHistory } from "../journal/history.ts";
 import type { Message, ToolMessage } from "../protocol/message.ts";
 import type { ModelProvider, ModelRequest, ModelResponse } from "../protocol/model.ts";
@@ -144,7 +144,7 @@ export class Execution {
 
   /** Ends a run that was to wait: what it waited for is answered, so that the transcript is whole. */
   #fail(error: LanekeeperError, { results, answerAll }: BatchOutcome): Ending {
-    const all = answerAll({ status: "failed", error, why: error.message });
+    const all = answerAll(failure(error));
     this.#results.splice(this.#results.length - results.length, results.length, ...all);
     for (const result of all) this.#messages.push(answer(result));
     return { status: "failed", error };
@@ -158,7 +158,7 @@ export class Execution {
       if (threw instanceof Stopped && stop.reason !== undefined) return endingOf(stop.reason);
       const error = LanekeeperError.is(threw) ? threw : new InternalError("a run threw", { cause: threw });
       // Whatever may still be in flight is told.
-      stop.fire({ status: "failed", error, why: error.message });
+      stop.fire(failure(error));
       return endingOf(stop.reason as StopReason);
     }
   }
@@ -181,7 +181,7 @@ export class Execution {
       const outcome = await runCalls(scope, { turn, calls, seenIds: this.#seenIds, refusal });
       const recorded = scope.recorder?.settled();
       // A journal that never answers must not outlast a cancel or a deadline.
-      if (recorded !== undefined) await scope.stop.race(recorded).catch(() => {});
+      if (recorded !== undefined) await scope.stop.until(recorded);
       this.#messages.push(assistant(response, outcome.calls));
       for (const result of outcome.results) this.#results.push(result);
       // A stop that came in time has left none pending; one that comes later changes nothing any more.
@@ -206,8 +206,7 @@ export class Execution {
         state.replay(delta);
       } catch (threw) {
         const message = `a reducer of the run's state failed on what was written before: ${describeThrown(threw)}`;
-        const error = new ToolFailedError(message, { cause: threw });
-        stop.fire({ status: "failed", error, why: error.message });
+        stop.fire(failure(new ToolFailedError(message, { cause: threw })));
       }
     }
   }
@@ -227,18 +226,15 @@ export class Execution {
   async #instructions(ask: (ctx: InstructionsContext) => unknown, turn: number): Promise<string> {
     const { name } = this.#parts.agent;
     const { stop, tenant, runId, path, context, state } = this.scope;
-    const { signal, unlink } = derivedSignal(stop.signal);
-    const ctx = { signal, tenant, runId, path, context, turn, state: state.toJSON() };
+    const ctx = { tenant, runId, path, context, turn, state: state.toJSON() };
     const at = `agent ${JSON.stringify(name)}.instructions`;
     try {
-      const said: unknown = await stop.race(new Promise<unknown>((settle) => settle(ask(ctx))));
+      const said: unknown = await stop.ask((signal) => ask({ ...ctx, signal }));
       if (typeof said === "string") return wellFormed(said);
       throw new ConfigurationError(`${at}: expected a text, got ${showValue(said)}`);
     } catch (threw) {
       if (threw instanceof Stopped || threw instanceof ConfigurationError) throw threw;
       throw new ConfigurationError(`${at}: expected a text, but it threw: ${describeThrown(threw)}`, { cause: threw });
-    } finally {
-      unlink();
     }
   }
 
@@ -287,8 +283,7 @@ export class Execution {
   }
 
   #deadline(name: "runSeconds" | "modelCallSeconds", seconds: number): void {
-    const error = new DeadlineExceededError(name, seconds);
-    this.cancel({ status: "failed", error, why: error.message });
+    this.cancel(failure(new DeadlineExceededError(name, seconds)));
   }
 
   #tellEnding(ending: Ending): void {
