@@ -11,27 +11,28 @@
  */
 import { describeThrown } from "../base/describe-thrown.ts";
 import { InternalError, type LanekeeperError } from "../base/errors.ts";
-import type { CallBegun } from "../journal/journal-entry.ts";
 import type { Turn } from "../lanes/turn.ts";
 import type { GateContext, PendingCall } from "../protocol/gate.ts";
 import type { ToolCall } from "../protocol/message.ts";
 import type { ToolResult } from "../protocol/tool-result.ts";
 import { toolOutput } from "../tools/result-text.ts";
-import type { Reconcile, Reconciled, Tool } from "../tools/tool.ts";
+import type { Tool } from "../tools/tool.ts";
 import { ToolFailedError, type ToolOutputError } from "../tools/tool-errors.ts";
-import { Attempt } from "./attempt.ts";
 import { DeadlineExceededError, GuardrailViolationError } from "./batch-errors.ts";
 import type { Brought, Call } from "./call.ts";
 import { Ceiling } from "./ceiling.ts";
-import { isContinued } from "./continued-tools.ts";
 import { type CallsBatch, Dispatcher } from "./dispatcher.ts";
-import { type GateNote, type GateOutcome, type Gates, passGates } from "./gates.ts";
+import type { EarlyCalls } from "./early-calls.ts";
+import { Feed } from "./feed.ts";
+import { gateCall } from "./gate-call.ts";
+import type { GateOutcome, Gates } from "./gates.ts";
+import { OneAtATime } from "./one-at-a-time.ts";
 import { hasOutputGates, lost, passOutputGates, resultOf } from "./output-gates.ts";
 import { parseBatch } from "./parse-batch.ts";
-import { planPhases } from "./phases.ts";
+import { stepOf } from "./phases.ts";
 import type { RunScope } from "./run-scope.ts";
 import { failure, Stopped, type StopReason } from "./stop.ts";
-import { neverDispatched, outcomeUnknown } from "./verdict.ts";
+import { neverDispatched } from "./verdict.ts";
 
 /** What a turn asks for. */
 export interface BatchRequest {
@@ -42,6 +43,8 @@ export interface BatchRequest {
   readonly seenIds: Set<string>;
   /** Why none of the calls may run (`Semantics 2.9`, `2.11`). */
   readonly refusal?: string | undefined;
+  /** Those of the calls that the model had finished asking for while it streamed. */
+  readonly early?: EarlyCalls | undefined;
 }
 
 /** What became of a turn's calls. */
@@ -58,10 +61,10 @@ export interface BatchOutcome {
 
 /** Runs one batch. Never rejects: what stops the run is `scope.stop`'s to say. */
 export async function runCalls(scope: RunScope, request: BatchRequest): Promise<BatchOutcome> {
-  const { calls, transcript } = parseBatch(scope, request);
-  const batch = new Batch(scope, request.turn, calls);
-  await batch.run();
-  const results = calls.flatMap(({ result }) => result ?? []);
+  const batch = request.early?.batch ?? new Batch(scope, request.turn);
+  const { calls, transcript } = parseBatch(scope, request, batch.calls);
+  await batch.finish(calls, request.refusal);
+  const results = batch.results();
   const pending = calls.flatMap((call) => (call.result === undefined ? call.waitsFor : []));
   const isNews = calls.some(({ known }) => known?.settled === undefined);
   if (pending.length === 0 && isNews) {
@@ -71,61 +74,165 @@ export async function runCalls(scope: RunScope, request: BatchRequest): Promise<
   }
   const answerAll = (reason: StopReason): ToolResult[] => {
     for (const call of calls) call.stop(reason);
-    return calls.flatMap(({ result }) => result ?? []);
+    return batch.results();
   };
   return { calls: transcript, results, pending, answerAll };
 }
 
-class Batch implements CallsBatch {
+export class Batch implements CallsBatch {
   readonly #scope: RunScope;
-  readonly #calls: readonly Call[];
+  readonly #calls: Call[] = [];
   readonly turn: Turn;
   readonly #dispatcher: Dispatcher;
   readonly #gateContext: GateContext;
+  /** Gates are asked one at a time, of this batch and of one that it stands in for. */
+  readonly #gate: OneAtATime;
+  /** On their way to their gates, and from there to their phases. */
+  readonly #asked: Feed<Call> = new Feed();
+  readonly #gated: Feed<Call> = new Feed();
   readonly #failures: Call[] = [];
   /** Set by the first failure under `fail_run`: nothing goes out any more, and the stop is on its way. */
   #closed = false;
+  /** The model's response came out otherwise: the batch never was. */
+  #isWithdrawn = false;
   /** While a reducer runs. */
   #isMerging = false;
   /** Calls before this position have been through the output gates. */
   #resolved = 0;
+  /** Whether the model has asked for all that it will. */
+  #isWhole = false;
+  #tellWhole: () => void = () => {};
+  readonly #whole: Promise<void> = new Promise((resolve) => {
+    this.#tellWhole = resolve;
+  });
+  /** Ends the waits of calls that went out before the response was whole. */
+  #early: AbortController | undefined;
+  #working: Promise<unknown> | undefined;
 
-  constructor(scope: RunScope, turn: number, calls: readonly Call[]) {
+  /** `gate` is that of a batch that was withdrawn. */
+  constructor(scope: RunScope, turn: number, gate: OneAtATime = new OneAtATime()) {
     this.#scope = scope;
-    this.#calls = calls;
+    this.#gate = gate;
     this.turn = scope.lanes.turn(scope.narrowings.at(-1), { name: `${scope.runId}/${scope.path}/${turn}` });
     const { stop, tenant, runId, path, context } = scope;
     this.#dispatcher = new Dispatcher(scope, this);
     this.#gateContext = { signal: stop.signal, tenant, runId, path, context };
   }
 
-  async run(): Promise<void> {
-    const unlink = this.#scope.stop.onFire((reason) => this.#stop(reason));
+  get calls(): readonly Call[] {
+    return this.#calls;
+  }
+
+  /** The results there are, in call order. */
+  results(): ToolResult[] {
+    return this.#calls.flatMap(({ result }) => result ?? []);
+  }
+
+  /** What ends a call's wait for lanes. */
+  get waitSignal(): AbortSignal {
+    return this.#early?.signal ?? this.#scope.stop.signal;
+  }
+
+  /** Takes the next call up while the model goes on to stream others. */
+  take(call: Call): void {
+    this.#early ??= new AbortController();
+    this.#push(call);
+    this.#working ??= this.#work();
+  }
+
+  /**
+   * Goes on with all calls of the whole response, of which those taken up before are the first, until none has anything
+   * more to do. With `refusal` none of them goes out that has not.
+   */
+  async finish(calls: readonly Call[], refusal?: string): Promise<void> {
+    const { activity } = this.#scope;
     const ceiling = this.#startCeiling();
+    for (const call of this.#calls) {
+      call.of = calls.length;
+      if (refusal !== undefined && !call.wasDispatched) call.settle(neverDispatched(call, refusal));
+    }
+    for (const call of calls.slice(this.#calls.length)) this.#push(call);
+    this.#endWaits(refusal !== undefined);
+    this.#asked.end();
+    this.#working ??= this.#work();
+    // From here the batch says itself what it does.
+    activity.end("busy");
+    await this.#working;
+    activity.begin("busy");
+    ceiling?.cancel();
+    activity.onChange(undefined);
+  }
+
+  /** Takes everything back, unless something has gone out; says whether it could. */
+  withdraw(): boolean {
+    if (this.#calls.some(({ wasDispatched }) => wasDispatched)) return false;
+    this.#isWithdrawn = true;
+    for (const call of this.#calls) call.settle(neverDispatched(call, "the model's response came out otherwise"));
+    this.#endWaits(true);
+    this.#asked.end();
+    this.#gated.end();
+    return true;
+  }
+
+  /** A batch that stands in for this one, which was withdrawn. */
+  another(turn: number): Batch {
+    return new Batch(this.#scope, turn, this.#gate);
+  }
+
+  #push(call: Call): void {
+    this.#calls.push(call);
+    this.#asked.push(call);
+    if (call.result?.status === "error" || call.result?.status === "indeterminate") this.#noteFailure(call);
+  }
+
+  #endWaits(areInVain: boolean): void {
+    this.#isWhole = true;
+    this.#tellWhole();
+    // A wait in the lanes goes on, but for one that a refusal has made vain.
+    if (areInVain) this.#early?.abort();
+  }
+
+  async #work(): Promise<void> {
+    const unlink = this.#scope.stop.onFire((reason) => this.#stop(reason));
+    const gates = (): Promise<void> => this.#passGates();
+    const phases = (): Promise<void> => this.#runPhases();
+    if (this.#scope.dispatch === "eager") await Promise.all([this.#goOn(gates), this.#goOn(phases)]);
+    else await this.#goOn(() => gates().then(phases));
+    unlink();
+  }
+
+  /** Never rejects. Busy all the time but where it says otherwise. */
+  async #goOn(loop: () => Promise<void>): Promise<void> {
+    const { activity, stop } = this.#scope;
+    activity.begin("busy");
     try {
-      for (const call of this.#calls) {
-        if (call.result?.status === "error" || call.result?.status === "indeterminate") this.#noteFailure(call);
-      }
-      await this.#passGates();
-      const phases = planPhases(this.#calls);
-      for (const [place, phase] of phases.entries()) {
-        await this.#runPhase(phase);
-        // A run below it waits for somebody: what the model asked for after it is held back (`Semantics 3.5`).
-        if (phase.some(({ state, parallelSafe }) => state === "suspended" && !parallelSafe)) break;
-        if (place < phases.length - 1) await this.#untilGone(phase);
-      }
-      // What a person answered behind the last phase.
-      await this.#resolve(this.#calls.length - 1);
-      await this.unlessClosed();
+      await loop();
     } catch (ended) {
       // A fault of ours must not leave a call without its result.
-      if (!(ended instanceof Stopped)) {
-        this.#scope.stop.fire(failure(new InternalError("a batch threw", { cause: ended })));
-      }
+      if (!(ended instanceof Stopped)) stop.fire(failure(new InternalError("a batch threw", { cause: ended })));
     } finally {
-      ceiling?.cancel();
-      this.#scope.activity.onChange(undefined);
-      unlink();
+      activity.end("busy");
+    }
+  }
+
+  /** Waits for what others do. */
+  async #idly<T>(others: Promise<T>): Promise<T> {
+    const { activity, stop } = this.#scope;
+    activity.end("busy");
+    try {
+      return await stop.race(others);
+    } finally {
+      activity.begin("busy");
+    }
+  }
+
+  async #oneAtATime<T>(ask: () => Promise<T>): Promise<T> {
+    const free = this.#gate.enter();
+    if (free !== undefined) await this.#idly(free);
+    try {
+      return await ask();
+    } finally {
+      this.#gate.leave();
     }
   }
 
@@ -143,88 +250,24 @@ class Batch implements CallsBatch {
   async #passGates(): Promise<void> {
     const { approver, guardrails, hooks, stop, activity } = this.#scope;
     const gates: Gates = { approver, guardrails, hooks, context: this.#gateContext, stop, activity };
-    for (const call of this.#calls) {
+    for (;;) {
+      const more = this.#asked.more();
+      if (more !== undefined) await this.#idly(more);
+      const call = this.#asked.take();
       await this.unlessClosed();
+      if (call === undefined) break;
       const { tool } = call;
-      if (call.result !== undefined || tool === undefined) continue;
-      const outcome = await this.#outcomeOf(call, tool, gates);
-      // Whoever was told of the last gate may have stopped the run: then the call has its verdict.
-      if (stop.reason !== undefined) throw new Stopped();
-      if (outcome !== undefined) this.#afterGates(call, outcome);
+      if (call.result === undefined && tool !== undefined) {
+        // Nobody is asked about a response that may yet be cut off.
+        if (!this.#isWhole && mayWaitForSomebody(tool)) await this.#idly(this.#whole);
+        const outcome = await this.#oneAtATime(() => gateCall(call, tool, gates));
+        // Whoever was told of the last gate may have stopped the run: then the call has its verdict.
+        if (stop.reason !== undefined) throw new Stopped();
+        if (outcome !== undefined && call.result === undefined) this.#afterGates(call, outcome);
+      }
+      this.#gated.push(call);
     }
-    await this.unlessClosed();
-  }
-
-  /** What the gates make of a call. Nothing for one that stood behind them, or before one, when its run was suspended. */
-  async #outcomeOf(call: Call, tool: Tool, gates: Gates): Promise<GateOutcome | undefined> {
-    const { id, name, position, of, key, known } = call;
-    const note: GateNote = (kind, detail) => call.tellOfGate(kind, detail);
-    const gated = known?.gated;
-    if (gated === undefined) {
-      return passGates({ id, name, position, of, tool, input: call.input, pendingId: key }, gates, note);
-    }
-    call.input = gated.input;
-    // The stricter of what was declared then and what is declared now.
-    call.parallelSafe = gated.parallelSafe && tool.parallelSafe !== false;
-    const { pending } = gated;
-    if (pending === undefined) {
-      call.state = "ready";
-      // Held back again, it still waits for everything below it.
-      if (isContinued(tool)) call.waitsFor = this.#waitingBelow(call);
-      if (known?.begun !== undefined && !isContinued(tool)) await this.#settleUnknown(call, tool, known.begun);
-      return undefined;
-    }
-    if (known?.decision === undefined) {
-      call.state = "suspended";
-      call.waitsFor = [pending];
-      return undefined;
-    }
-    const answered = { decision: known.decision, reason: pending.reason };
-    return passGates({ id, name, position, of, tool, input: gated.input, pendingId: key }, gates, note, answered);
-  }
-
-  #waitingBelow({ firstNestedPath: below }: Call): PendingCall[] {
-    const waiting = [...(this.#scope.history?.waiting().values() ?? [])];
-    return waiting
-      .filter((one) => one.path === below || one.path.startsWith(`${below}/`))
-      .map(({ pending }) => pending);
-  }
-
-  /** The process that ran the call has ended, and nobody has its outcome (`Semantics 11.2`). */
-  async #settleUnknown(call: Call, tool: Tool, begun: CallBegun): Promise<void> {
-    const isIdempotent = tool.idempotent && begun.idempotent;
-    if (isIdempotent) return;
-    const found = tool.reconcile === undefined ? undefined : await this.#reconcile(call, tool.reconcile, begun);
-    if (found?.landed === false) {
-      call.isUndone = true;
-      return;
-    }
-    call.state = "answered";
-    if (found?.landed === true) this.#answer(call, found.result);
-    else this.fail(call, outcomeUnknown(call));
-  }
-
-  async #reconcile(
-    call: Call,
-    reconcile: Reconcile<unknown, unknown>,
-    begun: CallBegun,
-  ): Promise<Reconciled | undefined> {
-    const { stop, report } = this.#scope;
-    const attempt = new Attempt(call, begun.attempt, () => {});
-    try {
-      const check = await stop.race(Promise.resolve(call.tool?.validate(structuredClone(call.input))));
-      if (check?.ok !== true) return undefined;
-      const found: unknown = await stop.ask(() => reconcile(check.args, attempt.context));
-      const { landed, result } = found as { landed: unknown; result?: unknown };
-      if (landed === true) return { landed, result };
-      return landed === false ? { landed } : undefined;
-    } catch (threw) {
-      if (threw instanceof Stopped) throw threw;
-      report(threw);
-      return undefined;
-    } finally {
-      attempt.dismiss();
-    }
+    this.#gated.end();
   }
 
   #afterGates(call: Call, outcome: GateOutcome): void {
@@ -278,23 +321,59 @@ class Batch implements CallsBatch {
     }
   }
 
-  async #runPhase(phase: readonly Call[]): Promise<void> {
-    const { activity } = this.#scope;
-    const running = phase.map((call) => this.#dispatcher.run(call));
-    // From here each call says itself what it is doing.
-    activity.end("busy");
-    try {
-      await Promise.all(running);
-    } finally {
-      activity.begin("busy");
+  /** Sends calls out in their phases, as they come from their gates, and merges what each phase brought. */
+  async #runPhases(): Promise<void> {
+    let phase: Call[] = [];
+    let running: Promise<void>[] = [];
+    for (;;) {
+      const more = this.#gated.more();
+      if (more !== undefined) await this.#idly(more);
+      const call = this.#gated.take();
+      const step = call === undefined ? "holds_back" : stepOf(call, phase);
+      if (step === "passes") continue;
+      if (step !== "joins" && phase.length > 0) {
+        await this.#endPhase(phase, running);
+        // A run below it waits for somebody: what the model asked for after it is held back (`Semantics 3.5`).
+        if (phase.some(({ state, parallelSafe }) => state === "suspended" && !parallelSafe)) break;
+      }
+      if (call === undefined || step === "holds_back") break;
+      if (step === "begins") {
+        await this.#untilGone(phase);
+        phase = [];
+        running = [];
+      }
+      phase.push(call);
+      running.push(this.#send(call));
     }
+    // What a person answered behind the last phase.
+    await this.#resolve(this.#calls.length - 1);
+    await this.unlessClosed();
+  }
+
+  /** Before the response is whole only what may be called again goes out (`Semantics 3.10`). */
+  #send(call: Call): Promise<void> {
+    const isHeld = !this.#isWhole && !(call.tool?.idempotent === true && call.parallelSafe);
+    const sent = isHeld ? this.#sendOnceWhole(call) : this.#dispatcher.run(call);
+    // It is heard where its phase ends.
+    sent.catch(() => {});
+    return sent;
+  }
+
+  async #sendOnceWhole(call: Call): Promise<void> {
+    await this.#scope.stop.until(this.#whole);
+    if (this.isOpen) await this.#dispatcher.run(call);
+  }
+
+  async #endPhase(phase: readonly Call[], running: readonly Promise<void>[]): Promise<void> {
+    // Each call says itself what it is doing.
+    await this.#idly(Promise.all(running));
     await this.unlessClosed();
     await this.#resolve((phase[phase.length - 1] as Call).position);
   }
 
   /** A phase is over when its bodies have ended or were abandoned (`Semantics 5.1`). */
   async #untilGone(phase: readonly Call[]): Promise<void> {
-    await this.#scope.stop.race(Promise.all(phase.map(({ attempt }) => attempt?.gone())));
+    if (phase.length > 0) await this.#scope.stop.race(Promise.all(phase.map(({ attempt }) => attempt?.gone())));
   }
 
   /** Takes what calls brought through the output gates and merges it, one at a time, in call order (`Semantics 3.4`, `6`). */
@@ -303,7 +382,8 @@ class Batch implements CallsBatch {
       const call = this.#calls[this.#resolved] as Call;
       if (call.brought === undefined || call.result !== undefined) continue;
       if (hasOutputGates(call)) {
-        const checked = await passOutputGates(call, call.brought, this.#gateContext);
+        const { brought } = call;
+        const checked = await this.#oneAtATime(() => passOutputGates(call, brought, this.#gateContext));
         if ("result" in checked) {
           call.settle(checked.result);
           if (!(checked.result.error instanceof GuardrailViolationError)) this.#noteFailure(call);
@@ -355,7 +435,7 @@ class Batch implements CallsBatch {
   /** Goes on while the batch may; waits for the stop that is on its way when it may not. */
   async unlessClosed(): Promise<void> {
     const { stop } = this.#scope;
-    if (stop.reason !== undefined) throw new Stopped();
+    if (stop.reason !== undefined || this.#isWithdrawn) throw new Stopped();
     if (this.#closed) await stop.race(new Promise<never>(() => {}));
   }
 
@@ -368,7 +448,7 @@ class Batch implements CallsBatch {
 
   /** Whether anything may still go out. */
   get isOpen(): boolean {
-    return !this.#closed && this.#scope.stop.reason === undefined;
+    return !this.#closed && !this.#isWithdrawn && this.#scope.stop.reason === undefined;
   }
 
   /** The run stops (B2). */
@@ -380,7 +460,13 @@ class Batch implements CallsBatch {
     const open = this.#calls.flatMap(({ attempt }) => (attempt?.close() === true ? attempt : []));
     for (const attempt of open) attempt.cancelNested(reason);
     for (const attempt of open) attempt.abort(reason.error);
+    this.#early?.abort(reason.error);
   }
+}
+
+/** Whether somebody may have to be asked about its calls. */
+function mayWaitForSomebody({ requiresApproval, run }: Tool): boolean {
+  return requiresApproval !== false || run === undefined;
 }
 
 const NOBODY_ANSWERS = {

@@ -35,6 +35,7 @@ export function assignCallIds(
   });
 }
 
-function isId(id: unknown): id is string {
+/** Whether it can stand for a call as it is. */
+export function isId(id: unknown): id is string {
   return typeof id === "string" && id.trim() !== "";
 }

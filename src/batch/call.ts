@@ -48,7 +48,8 @@ export class Call {
   readonly name: string;
   readonly turn: number;
   readonly position: number;
-  readonly of: number;
+  /** How many calls its turn has, as far as the model has asked. */
+  of: number;
   readonly section: Section;
   /** Undefined when no tool has the name. */
   readonly tool: Tool | undefined;
@@ -73,7 +74,14 @@ export class Call {
   constructor(
     scope: RunScope,
     place: CallPlace,
-    asked: { id: string; name: string; tool: Tool | undefined; input: Record<string, unknown> },
+    asked: {
+      id: string;
+      name: string;
+      tool: Tool | undefined;
+      input: Record<string, unknown>;
+      /** Where its events stand: by default, the next place in its run's. */
+      section?: Section | undefined;
+    },
   ) {
     this.scope = scope;
     this.turn = place.turn;
@@ -83,7 +91,7 @@ export class Call {
     this.name = asked.name;
     this.tool = asked.tool;
     this.input = asked.input;
-    this.section = scope.events.openSection();
+    this.section = scope.events.openSection(asked.section);
   }
 
   /** What is known of it from before a resume. */

@@ -23,6 +23,8 @@ import { failed, neverDispatched } from "./verdict.ts";
 /** The batch, as one of its calls sees it. */
 export interface CallsBatch {
   readonly turn: Turn;
+  /** What ends a call's wait for its lanes. */
+  readonly waitSignal: AbortSignal;
   /** Whether anything may still go out. */
   readonly isOpen: boolean;
   /** Goes on while the batch may; waits for the stop that is on its way when it may not. Rejects with `Stopped`. */
@@ -47,6 +49,7 @@ export class Dispatcher {
     const { activity, stop } = this.#scope;
     activity.begin("busy");
     try {
+      if (call.result !== undefined) return;
       for (let number = (call.known?.begun?.attempt ?? 0) + 1; ; number++) {
         const backoffSeconds = await this.#attempt(call, number);
         if (backoffSeconds === undefined) return;
@@ -78,19 +81,22 @@ export class Dispatcher {
     const attempt = new Attempt(call, number, (end) => over(this.#afterAttempt(call, number, end)));
     const permit = await this.#acquire(call, attempt);
     if (permit === undefined) return undefined;
-    const recorded = this.#scope.recorder?.begin({
-      kind: "call_begun",
-      ...call.place,
-      attempt: number,
-      idempotent: tool.idempotent,
-    });
-    // A journal that never answers must not keep the places of a call that was stopped.
-    if (recorded !== undefined) await stop.until(recorded);
+    if (this.#mayStart(call)) {
+      const recorded = this.#scope.recorder?.begin({
+        kind: "call_begun",
+        ...call.place,
+        attempt: number,
+        idempotent: tool.idempotent,
+      });
+      // A journal that never answers must not keep the places of a call that was stopped.
+      if (recorded !== undefined) await stop.until(recorded);
+    }
     // Granted, and closed before its body could start: the places go back unused (`Semantics 4.10`). Asked here and not
     // where the permit came, since a sibling that starts in between may be told of, and whoever is told may stop the run.
-    if (!this.#batch.isOpen) {
+    if (!this.#mayStart(call)) {
       permit.release();
       await this.#batch.unlessClosed();
+      return undefined;
     }
     attempt.start(tool, check.args, permit);
     activity.end("busy");
@@ -101,14 +107,20 @@ export class Dispatcher {
     }
   }
 
+  /** Nothing has stopped the batch, or given the call its verdict, since it was sent out. */
+  #mayStart({ result }: Call): boolean {
+    return this.#batch.isOpen && result === undefined;
+  }
+
   /** Waits for the call's lanes. Gives nothing when the lanes refused it, and then the call has its verdict. */
   async #acquire(call: Call, attempt: Attempt): Promise<Permit | undefined> {
     const { activity, lanes, stop } = this.#scope;
     activity.turn("busy", "lanes");
     try {
-      return await lanes.acquire(this.#laneRequest(call), { signal: stop.signal, holder: attempt });
+      return await lanes.acquire(this.#laneRequest(call), { signal: this.#batch.waitSignal, holder: attempt });
     } catch (threw) {
       if (stop.reason !== undefined) throw new Stopped();
+      if (call.result !== undefined) return undefined;
       const error = LanekeeperError.is(threw) ? threw : new InternalError("lanes threw", { cause: threw });
       // A later attempt that the lanes refuse does not undo that an earlier one went out.
       const result = call.wasDispatched

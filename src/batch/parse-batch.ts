@@ -2,47 +2,66 @@ import type { ToolCall } from "../protocol/message.ts";
 import { parseArguments } from "../tools/parse-arguments.ts";
 import { ToolInputError, ToolNotFoundError } from "../tools/tool-errors.ts";
 import type { BatchRequest } from "./batch.ts";
-import { Call } from "./call.ts";
+import { Call, type CallPlace } from "./call.ts";
 import { assignCallIds } from "./call-ids.ts";
 import type { RunScope } from "./run-scope.ts";
 import { failed, neverDispatched, outcomeUnknown } from "./verdict.ts";
 
 /**
  * Reads a turn's calls (`Semantics 2.5`, `2.9`, `2.10`): a bad one has its verdict when this returns, and the others are
- * ready for their gates. `transcript` holds each call in a form that vendors accept.
+ * ready for their gates. `transcript` holds each call in a form that vendors accept; `early` are the first ones, which
+ * were read before.
  */
-export function parseBatch(scope: RunScope, request: BatchRequest): { calls: Call[]; transcript: ToolCall[] } {
+export function parseBatch(
+  scope: RunScope,
+  request: BatchRequest,
+  early: readonly Call[],
+): { calls: Call[]; transcript: ToolCall[] } {
   const read = Array.from(request.calls, readOnce);
   const ids = assignCallIds(read, request.turn, request.seenIds);
   const transcript: ToolCall[] = [];
-  const most = scope.limits.maxCallsPerTurn;
   const calls = read.map((asked, position) => {
-    const id = ids[position] as string;
-    const { call: kept, problem } = vendorCall(asked, id);
-    transcript.push(kept);
-    const tool = typeof asked.name === "string" ? scope.tools.get(asked.name) : undefined;
+    const vendors = vendorCall(asked, ids[position] as string);
+    transcript.push(vendors.call);
     const place = { turn: request.turn, position, of: read.length };
-    const call = new Call(scope, place, { id, name: kept.name, tool, input: structuredClone(kept.args) });
-    const { known } = call;
-    if (known?.settled !== undefined) {
-      call.restore(known.settled.result);
-      return call;
-    }
-    if (known === undefined) {
-      call.tell({ kind: "tool_requested", detail: `asked for as call ${position + 1} of ${place.of}` });
-    }
-    // One that went out before a resume did so, whatever has been declared since.
-    if (known?.begun !== undefined) {
-      if (tool === undefined) call.settle(outcomeUnknown(call));
-    } else if (request.refusal !== undefined) call.settle(neverDispatched(call, request.refusal));
-    else if (position >= most) call.settle(neverDispatched(call, `a turn runs at most ${most} calls`));
-    else if (tool === undefined) call.settle(failed(call, new ToolNotFoundError(asked.name, scope.tools.names())));
-    else if (problem !== undefined) {
-      call.settle(failed(call, new ToolInputError(kept.name, [{ path: "", message: problem }])));
-    }
-    return call;
+    return early[position] ?? parseCall(scope, request, place, asked, vendors);
   });
   return { calls, transcript };
+}
+
+/** Reads one call: a bad one has its verdict when this returns. */
+export function parseCall(
+  scope: RunScope,
+  { refusal, early }: Pick<BatchRequest, "refusal" | "early">,
+  place: CallPlace,
+  asked: Pick<ToolCall, "name">,
+  { call: kept, problem }: VendorCall,
+): Call {
+  const { position, of } = place;
+  const most = scope.limits.maxCallsPerTurn;
+  const tool = typeof asked.name === "string" ? scope.tools.get(asked.name) : undefined;
+  const made = { id: kept.id, name: kept.name, tool, input: structuredClone(kept.args), section: early?.section };
+  const call = new Call(scope, place, made);
+  const { known } = call;
+  if (known?.settled !== undefined) {
+    call.restore(known.settled.result);
+    return call;
+  }
+  if (known === undefined) {
+    // Nobody knows of how many while the model still asks, and what is told must not depend on when that was.
+    const detail = `asked for as call ${position + 1}${early === undefined ? ` of ${of}` : ""}`;
+    call.tell({ kind: "tool_requested", detail });
+  }
+  // One that went out before a resume did so, whatever has been declared since.
+  if (known?.begun !== undefined) {
+    if (tool === undefined) call.settle(outcomeUnknown(call));
+  } else if (refusal !== undefined) call.settle(neverDispatched(call, refusal));
+  else if (position >= most) call.settle(neverDispatched(call, `a turn runs at most ${most} calls`));
+  else if (tool === undefined) call.settle(failed(call, new ToolNotFoundError(asked.name, scope.tools.names())));
+  else if (problem !== undefined) {
+    call.settle(failed(call, new ToolInputError(kept.name, [{ path: "", message: problem }])));
+  }
+  return call;
 }
 
 /** A call as it is now: a getter is asked once. What cannot be read is missing; arguments that cannot are never `{}`. */
@@ -64,10 +83,12 @@ function readOnce(call: ToolCall): ToolCall {
 }
 
 /** A call as vendors accept it in a transcript, with its arguments in input form; and what was wrong with those. */
-export function vendorCall(
-  { name, args }: ToolCall,
-  id: string,
-): { call: ToolCall & { args: Record<string, unknown> }; problem: string | undefined } {
+export interface VendorCall {
+  readonly call: ToolCall & { args: Record<string, unknown> };
+  readonly problem: string | undefined;
+}
+
+export function vendorCall({ name, args }: ToolCall, id: string): VendorCall {
   const parsed = parseArguments(args);
   return {
     call: { id, name: vendorName(name), args: parsed.ok ? parsed.input : parsed.kept },

@@ -6,25 +6,26 @@ export interface PhaseCall {
   readonly state: "ready" | "suspended" | "answered";
 }
 
+/** What a call does to the phase before it. */
+export type Step =
+  /** It is in flight beside those of that phase. */
+  | "joins"
+  /** It begins the next phase, once that one is over. */
+  | "begins"
+  /** It takes no part. */
+  | "passes"
+  /** It waits for somebody, and all that the model asked for after it waits for it. */
+  | "holds_back";
+
 /**
- * The phases of a batch, in order (`Semantics 5.1`): consecutive parallel-safe calls share one, any other has its own.
+ * What the next call of a batch does to the phase that was begun last (`Semantics 5.1`): consecutive parallel-safe calls
+ * share one, any other has its own.
  *
  * Calls with a verdict and suspended ones take no part; a suspended call that is not parallel-safe holds back all that the
- * model asked for after it. Pure, and linear in the number of calls.
+ * model asked for after it. Pure. Asked for each call in call order, it gives the phases of the batch.
  */
-export function planPhases<Call extends PhaseCall>(calls: readonly Call[]): Call[][] {
-  const phases: Call[][] = [];
-  let shared: Call[] | undefined;
-  for (const call of calls) {
-    if (call.state === "suspended" && !call.parallelSafe) break;
-    if (call.state !== "ready") continue;
-    if (!call.parallelSafe) {
-      phases.push([call]);
-      shared = undefined;
-    } else if (shared === undefined) {
-      shared = [call];
-      phases.push(shared);
-    } else shared.push(call);
-  }
-  return phases;
+export function stepOf(call: PhaseCall, phase: readonly PhaseCall[]): Step {
+  if (call.state === "suspended") return call.parallelSafe ? "passes" : "holds_back";
+  if (call.state === "answered") return "passes";
+  return call.parallelSafe && phase[0]?.parallelSafe === true ? "joins" : "begins";
 }

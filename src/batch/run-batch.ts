@@ -179,6 +179,7 @@ function makeScope(
     lanes,
     narrowings: [narrowing],
     onToolError,
+    dispatch: "after_gates",
     limits: checkLimits(options.limits),
     toolCallSeconds: deadlines.toolCallSeconds,
     clock,

@@ -18,6 +18,9 @@ import type { Stop, StopReason } from "./stop.ts";
 /** What becomes of a run one of whose calls fails (`Semantics 7.1`). */
 export type OnToolError = "surface_to_model" | "fail_run";
 
+/** When calls go out: after all gates of their batch, or each as soon as it may (`Semantics 3.10`). */
+export type Dispatch = "after_gates" | "eager";
+
 /** What a batch knows of the run that it belongs to. */
 export interface RunScope {
   /** The outermost run's. */
@@ -34,6 +37,7 @@ export interface RunScope {
   /** What the agent and those of the runs above narrow for what goes on below them, this run's own last: its turns are made with that. */
   readonly narrowings: readonly ConcurrencyConfig[];
   readonly onToolError: OnToolError;
+  readonly dispatch: Dispatch;
   readonly limits: Limits;
   readonly toolCallSeconds: number | undefined;
   readonly clock: Clock;

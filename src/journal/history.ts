@@ -5,6 +5,7 @@ import type {
   CallGated,
   CallPlace,
   CallSettled,
+  CallsWithdrawn,
   JournalEntry,
   ModelAnswered,
   RecordedDelta,
@@ -33,6 +34,8 @@ export interface RunHistory {
   readonly spent: readonly Usage[];
   /** What calls wrote to the run's state, in the order in which it was merged. */
   readonly deltas: readonly RecordedDelta[];
+  /** The turn whose calls went out before its answer was whole, when that never came: they have been left out here. */
+  readonly unanswered: number | undefined;
   call(turn: number, position: number): CallHistory | undefined;
 }
 
@@ -47,8 +50,19 @@ export class History {
   constructor(entries: readonly JournalEntry[]) {
     for (const entry of entries) {
       if (entry.kind === "run_begun") this.#runs.set(entry.path, new FoldedRun(entry));
+      else if (entry.kind === "calls_withdrawn") this.#leaveOut(entry.path, entry.turn);
       else this.#runs.get(entry.path)?.take(entry);
     }
+    for (const [path, run] of this.#runs) {
+      run.unanswered = run.unansweredTurn();
+      if (run.unanswered !== undefined) this.#leaveOut(path, run.unanswered);
+    }
+  }
+
+  /** Forgets a turn's calls, and the runs below them. */
+  #leaveOut(path: string, turn: number): void {
+    this.#runs.get(path)?.leaveOut(turn);
+    for (const below of this.#runs.keys()) if (below.startsWith(`${path}/${turn}.`)) this.#runs.delete(below);
   }
 
   run(path: string): RunHistory | undefined {
@@ -98,7 +112,8 @@ function placeOf(path: string): CallPlace {
 class FoldedRun implements RunHistory {
   readonly begun: RunBegun;
   readonly answers = new Map<number, ModelAnswered>();
-  readonly deltas: RecordedDelta[] = [];
+  unanswered: number | undefined;
+  #settled: CallSettled[] = [];
   readonly #calls = new Map<string, CallHistory>();
   /** What a run told again counts once. */
   readonly #spent = new Map<string | number, UsageSpent>();
@@ -115,6 +130,23 @@ class FoldedRun implements RunHistory {
     return this.#calls.values();
   }
 
+  get deltas(): RecordedDelta[] {
+    return this.#settled.map(({ delta }) => delta);
+  }
+
+  unansweredTurn(): number | undefined {
+    for (const key of this.#calls.keys()) {
+      const turn = Number.parseInt(key, 10);
+      if (!this.answers.has(turn)) return turn;
+    }
+    return undefined;
+  }
+
+  leaveOut(turn: number): void {
+    for (const key of this.#calls.keys()) if (key.startsWith(`${turn}.`)) this.#calls.delete(key);
+    this.#settled = this.#settled.filter((settled) => settled.turn !== turn);
+  }
+
   get spent(): Usage[] {
     return [...this.#spent.values()]
       .filter(({ below }) => below === undefined || this.#isOver(below))
@@ -127,7 +159,7 @@ class FoldedRun implements RunHistory {
     return this.call(turn, position)?.settled !== undefined;
   }
 
-  take(entry: Exclude<JournalEntry, RunBegun>): void {
+  take(entry: Exclude<JournalEntry, RunBegun | CallsWithdrawn>): void {
     switch (entry.kind) {
       case "model_answered":
         this.answers.set(entry.turn, entry);
@@ -149,7 +181,7 @@ class FoldedRun implements RunHistory {
         return;
       case "call_settled":
         this.#at(entry).settled = entry;
-        this.deltas.push(entry.delta);
+        this.#settled.push(entry);
     }
   }
 

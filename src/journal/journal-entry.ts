@@ -87,5 +87,23 @@ export interface UsageSpent {
   below?: string;
 }
 
+/**
+ * A model's answer came out otherwise than it was streamed, or was never whole: what stands of that turn's calls before
+ * this, and of runs below them, never was (`Semantics 3.10`).
+ */
+export interface CallsWithdrawn {
+  kind: "calls_withdrawn";
+  path: string;
+  turn: number;
+}
+
 /** One line of a run's journal. Plain JSON, in the order in which it happened. */
-export type JournalEntry = RunBegun | ModelAnswered | CallGated | CallDecided | CallBegun | CallSettled | UsageSpent;
+export type JournalEntry =
+  | RunBegun
+  | ModelAnswered
+  | CallGated
+  | CallDecided
+  | CallBegun
+  | CallSettled
+  | CallsWithdrawn
+  | UsageSpent;

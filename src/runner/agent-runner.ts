@@ -394,7 +394,7 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
     place: Place,
     streams: boolean,
   ): Execution {
-    const { lanes, limits, deadlines, clock, gates, report } = this.#parts;
+    const { lanes, limits, deadlines, dispatch, clock, gates, report } = this.#parts;
     const { isOutermost, ...where } = place;
     const scope: RunScope = {
       ...where,
@@ -407,6 +407,7 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
       report,
       narrowings: [...place.narrowings, agent.concurrency],
       onToolError: agent.onToolError,
+      dispatch,
       toolCallSeconds: deadlines.toolCallSeconds,
       stop: new Stop(),
       usage: { inputTokens: 0, outputTokens: 0, totalTokens: 0 },

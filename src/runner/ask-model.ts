@@ -3,8 +3,11 @@ import type { ModelCall, ModelProvider, ModelRequest, ModelResponse } from "../p
 import { fromProvider, readResponse } from "./read-response.ts";
 import { ProviderError } from "./runner-errors.ts";
 
+/** Told each piece of a streamed answer as it comes, the last excepted; may be anything that a provider made up. */
+export type DeltaSink = (delta: Partial<Record<string, unknown>>) => void;
+
 /**
- * Asks a model once. With `onText`, and where the provider can, the answer is streamed and its text told as it comes.
+ * Asks a model once. With `onDelta`, and where the provider can, the answer is streamed.
  *
  * @throws Stopped when the run stops meanwhile, ProviderError or the provider's own error else.
  */
@@ -13,13 +16,13 @@ export async function askModel(
   request: ModelRequest,
   call: ModelCall,
   stop: Stop,
-  onText: ((text: string) => void) | undefined,
+  onDelta: DeltaSink | undefined,
 ): Promise<ModelResponse> {
   if (stop.reason !== undefined) throw new Stopped();
   try {
     const response =
-      onText !== undefined && provider.stream !== undefined
-        ? await streamed(provider, request, call, stop, onText)
+      onDelta !== undefined && provider.stream !== undefined
+        ? await streamed(provider, request, call, stop, onDelta)
         : // In a promise of its own, so that what throws at once and what rejects are one.
           await stop.race(new Promise<unknown>((settle) => settle(provider.generate(request, call))));
     if (stop.reason !== undefined) throw new Stopped();
@@ -35,7 +38,7 @@ async function streamed(
   request: ModelRequest,
   call: ModelCall,
   stop: Stop,
-  onText: (text: string) => void,
+  onDelta: DeltaSink,
 ): Promise<unknown> {
   const deltas = provider.stream?.(request, call)[Symbol.asyncIterator]() as AsyncIterator<unknown>;
   let isOver = false;
@@ -45,9 +48,9 @@ async function streamed(
       isOver = done === true;
       if (isOver)
         throw new ProviderError(`${provider.name}: expected an end of the stream with its response, got none`);
-      const delta = value as { type?: unknown; text?: unknown; response?: unknown };
+      const delta = value as Record<string, unknown>;
       if (delta.type === "end") return delta.response;
-      if (delta.type === "text" && typeof delta.text === "string") onText(delta.text);
+      onDelta(delta);
     }
   } finally {
     // A stream that is left must be told, or its connection stays open; nobody waits for it.

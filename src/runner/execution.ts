@@ -14,6 +14,7 @@ import { wellFormed } from "../base/well-formed.ts";
 import { type BatchOutcome, runCalls } from "../batch/batch.ts";
 import { DeadlineExceededError } from "../batch/batch-errors.ts";
 import type { DeadlineConfig } from "../batch/deadline-config.ts";
+import { EarlyCalls } from "../batch/early-calls.ts";
 import type { RunScope } from "../batch/run-scope.ts";
 import { failure, Stopped, type StopReason } from "../batch/stop.ts";
 import type { RunHistory } from "../journal/history.ts";
@@ -23,10 +24,11 @@ import type { ToolResult } from "../protocol/tool-result.ts";
 import { ToolFailedError } from "../tools/tool-errors.ts";
 import { addUsage } from "./add-usage.ts";
 import type { Agent, InstructionsContext } from "./agent.ts";
-import { askModel } from "./ask-model.ts";
+import { askModel, type DeltaSink } from "./ask-model.ts";
 import { askForRepair, readOutput } from "./read-output.ts";
 import type { Run } from "./run.ts";
-import { OutputInvalidError, TurnLimitExceededError } from "./runner-errors.ts";
+import { OutputInvalidError, ProviderError, TurnLimitExceededError } from "./runner-errors.ts";
+import { StreamedCalls } from "./streamed-calls.ts";
 
 /** What an execution is made of. */
 export interface ExecutionParts {
@@ -57,6 +59,8 @@ export class Execution {
   readonly #results: ToolResult[] = [];
   readonly #seenIds: Set<string> = new Set();
   readonly #history: RunHistory | undefined;
+  /** Of the response that streams now. */
+  #early: EarlyCalls | undefined;
   /** Whether the model was told that its last answer did not fit: it is told once. */
   #isRepaired = false;
   #settle: (run: Promise<Run<unknown>>) => void = () => {};
@@ -160,6 +164,9 @@ export class Execution {
       // Whatever may still be in flight is told.
       stop.fire(failure(error));
       return endingOf(stop.reason as StopReason);
+    } finally {
+      // A response that never came is in no transcript. What calls of it went out for is not lost.
+      for (const result of this.#early?.batch?.results() ?? []) this.#results.push(result);
     }
   }
 
@@ -178,7 +185,10 @@ export class Execution {
       }
       const refusal = refusalOf(response, turn, maxTurns);
       const { toolCalls: calls } = response;
-      const outcome = await runCalls(scope, { turn, calls, seenIds: this.#seenIds, refusal });
+      const early = this.#early;
+      // From here its results are the turn's.
+      this.#early = undefined;
+      const outcome = await runCalls(scope, { turn, calls, seenIds: this.#seenIds, refusal, early });
       const recorded = scope.recorder?.settled();
       // A journal that never answers must not outlast a cancel or a deadline.
       if (recorded !== undefined) await scope.stop.until(recorded);
@@ -245,7 +255,7 @@ export class Execution {
       addUsage(scope.usage, answered.usage);
       return answered;
     }
-    const { agent, provider, deadlines, streams } = this.#parts;
+    const { agent, provider, deadlines } = this.#parts;
     const { instructions } = agent;
     const request: ModelRequest = {
       model: agent.model,
@@ -255,31 +265,65 @@ export class Execution {
       ...(agent.output === undefined ? {} : { output: structuredClone(agent.output.schema) }),
       settings: structuredClone(agent.settings) as Record<string, unknown>,
     };
-    const { runId: id, path, tenant } = scope;
+    const { runId: id, path, tenant, recorder } = scope;
+    // What went out before an answer that a crash cut off never was: the model is asked anew.
+    if (this.#history?.unanswered === turn) recorder?.append({ kind: "calls_withdrawn", path, turn });
     // Of its own: what a provider leaves listening on it goes with the request, and does not pile up on the run's.
     const { signal, unlink } = derivedSignal(scope.stop.signal);
     const call = { signal, run: { id, path, turn, agent: agent.name, tenant } };
-    const onText = streams
-      ? (text: string) => scope.events.emit({ kind: "text_delta", turn, text }, undefined, true)
-      : undefined;
     if (scope.stop.reason !== undefined) throw new Stopped();
     scope.events.emit({ kind: "model_requested", turn, model: agent.model });
+    // The answer's place among the events is before that of its calls, also when some of those go out first.
+    const answer = scope.events.openSection();
+    const early = this.#openEarly(turn);
+    const onDelta = this.#listen(turn, early);
     const { modelCallSeconds } = deadlines;
     const timer =
       modelCallSeconds === undefined
         ? undefined
         : scope.clock.setTimer(modelCallSeconds * 1000, () => this.#deadline("modelCallSeconds", modelCallSeconds));
     try {
-      const response = await askModel(provider, request, call, scope.stop, onText);
+      const response = await askModel(provider, request, call, scope.stop, onDelta);
       const { usage, finishReason, toolCalls } = response;
       addUsage(scope.usage, usage);
-      scope.recorder?.append({ kind: "model_answered", path, turn, ...recordable(response) });
-      scope.events.emit({ kind: "model_responded", turn, finishReason, calls: toolCalls.length, usage: { ...usage } });
+      if (early?.isBorneOut(toolCalls) === false) {
+        throw new ProviderError(`${provider.name}: expected a response with the calls that its stream had, got others`);
+      }
+      recorder?.append({ kind: "model_answered", path, turn, ...recordable(response) });
+      const told = {
+        kind: "model_responded",
+        turn,
+        finishReason,
+        calls: toolCalls.length,
+        usage: { ...usage },
+      } as const;
+      scope.events.emit(told, answer);
       return response;
     } finally {
       timer?.cancel();
       unlink();
     }
+  }
+
+  /** Takes calls up while the model streams (`Semantics 3.10`). */
+  #openEarly(turn: number): EarlyCalls | undefined {
+    const isEager = this.scope.dispatch === "eager" && this.#parts.provider.stream !== undefined;
+    this.#early = isEager ? new EarlyCalls(this.scope, turn, this.#seenIds) : undefined;
+    return this.#early;
+  }
+
+  #listen(turn: number, early: EarlyCalls | undefined): DeltaSink | undefined {
+    const { events } = this.scope;
+    const { streams, agent } = this.#parts;
+    if (early === undefined && !streams) return undefined;
+    // Nothing goes out in a turn whose results no model would see (`Semantics 2.11`).
+    const takesUp = early !== undefined && turn < agent.maxTurns;
+    const streamed = takesUp ? new StreamedCalls((call) => early.offer(call)) : undefined;
+    return (delta) => {
+      const { type, text } = delta;
+      if (type !== "text") streamed?.take(delta);
+      else if (streams && typeof text === "string") events.emit({ kind: "text_delta", turn, text }, undefined, true);
+    };
   }
 
   #deadline(name: "runSeconds" | "modelCallSeconds", seconds: number): void {

@@ -8,6 +8,7 @@ import { checkMembers } from "../batch/check-members.ts";
 import { DeadlineConfig, type DeadlineOptions } from "../batch/deadline-config.ts";
 import { checkLimits, type LimitOptions, type Limits } from "../batch/limits.ts";
 import { eventListenerOf, listenerOf } from "../batch/listener.ts";
+import type { Dispatch } from "../batch/run-scope.ts";
 import type { Journal } from "../journal/journal.ts";
 import { ConcurrencyConfig, type ConcurrencyOptions } from "../lanes/concurrency-config.ts";
 import { Lanes } from "../lanes/lanes.ts";
@@ -54,8 +55,14 @@ export interface RunnerOptions<Context = unknown> {
   ids?: Ids | undefined;
   /** Default: the host's. Nothing here is left to chance so far. */
   random?: Random | undefined;
-  /** When calls go out: after all gates of their batch. */
-  dispatch?: "after_gates" | undefined;
+  /**
+   * When calls go out (`Semantics 3.10`). Default `after_gates`: once all calls of the turn have passed theirs. `eager`:
+   * each once it has passed its own and its phase allows, while later calls stand before their gates; where the provider
+   * streams, calls of idempotent, parallel-safe tools also before the response is whole. Gates and results stay in call
+   * order. The prices: a guardrail that ends the run may find calls in flight; and a stream must not take back a call
+   * that went out, or the run fails.
+   */
+  dispatch?: Dispatch | undefined;
   /** Off: there is no loop monitor yet. */
   monitor?: null | undefined;
 }
@@ -103,6 +110,7 @@ export interface CheckedRunner {
   readonly deadlines: DeadlineConfig;
   readonly limits: Limits;
   readonly gates: CheckedGates;
+  readonly dispatch: Dispatch;
   /** The user's own; undefined when there is none. */
   readonly journal: Journal | undefined;
   readonly clock: Clock;
@@ -120,11 +128,11 @@ export function checkRunner(options: RunnerOptions): CheckedRunner {
       throw new ConfigurationError(`runner.${key}: expected nothing, since this is not here yet`);
     }
   }
-  const { agents = [], lanes, concurrency, clock = systemClock, ids = systemIds } = options;
+  const { agents = [], lanes, concurrency, dispatch = "after_gates", clock = systemClock, ids = systemIds } = options;
   checkFunction("runner.onEvent", options.onEvent);
   checkFunction("runner.onError", options.onError);
   checkFunction("runner.random", options.random);
-  checkOneOf("runner.dispatch", options.dispatch ?? "after_gates", ["after_gates"]);
+  checkOneOf("runner.dispatch", dispatch, ["after_gates", "eager"]);
   if (options.monitor !== undefined && options.monitor !== null) refuse("runner.monitor", "null", options.monitor);
   checkMembers("runner.clock", clock, ["now", "monotonic", "setTimer"]);
   checkMembers("runner.ids", ids, ["next"]);
@@ -145,6 +153,7 @@ export function checkRunner(options: RunnerOptions): CheckedRunner {
     deadlines: new DeadlineConfig(options.deadlines),
     limits: checkLimits(options.limits),
     gates: checkGates("runner", options),
+    dispatch,
     journal: options.journal,
     clock,
     ids,

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type PhaseCall, planPhases } from "../../src/batch/phases.ts";
+import { type PhaseCall, stepOf } from "../../src/batch/phases.ts";
 
 interface Named extends PhaseCall {
   readonly name: string;
@@ -12,6 +12,17 @@ const batch = (text: string): Named[] =>
     parallelSafe: name[0] === name[0]?.toLowerCase(),
     state: name.endsWith("?") ? "suspended" : name.endsWith("!") ? "answered" : "ready",
   }));
+/** The phases that follow from the steps of all calls. */
+function planPhases<Call extends PhaseCall>(calls: readonly Call[]): Call[][] {
+  const phases: Call[][] = [];
+  for (const call of calls) {
+    const step = stepOf(call, phases.at(-1) ?? []);
+    if (step === "holds_back") break;
+    if (step === "begins") phases.push([call]);
+    if (step === "joins") phases.at(-1)?.push(call);
+  }
+  return phases;
+}
 const plan = (text: string): string[] =>
   planPhases(batch(text)).map((phase) => phase.map(({ name }) => name).join(" "));
 

@@ -6,7 +6,7 @@ import { agent, faults, setUp, tool } from "../runner/setting.ts";
 import { afterCrash, WatchedJournal } from "./journals.ts";
 
 /** Two turns with a nested agent, idempotent calls and others, state, and a run that nothing continues. */
-function world(journal: WatchedJournal) {
+function world(journal: WatchedJournal, dispatch: "after_gates" | "eager" = "after_gates") {
   const ran: string[] = [];
   const body =
     (name: string) =>
@@ -15,6 +15,7 @@ function world(journal: WatchedJournal) {
       ctx.state.set("seen", [ctx.idempotencyKey]);
       return name;
     };
+  const args = { to: "x" };
   // A model answers by what it is asked, so that it answers the same in each process.
   const provider = new ScriptedProvider(
     ...Array.from(
@@ -23,24 +24,29 @@ function world(journal: WatchedJournal) {
         ({ messages }: { messages: readonly { role: string }[] }, { run }: { run: { agent: string } }) => {
           const turn = 1 + messages.filter(({ role }) => role === "assistant").length;
           if (run.agent === "worker")
-            return turn === 1 ? calls({ id: "d", name: "keep" }, { id: "e", name: "send" }) : say("worked");
+            return turn === 1 ? calls({ id: "d", name: "keep", args }, { id: "e", name: "send", args }) : say("worked");
           if (run.agent === "left") return say("left");
           if (turn === 1) {
             return calls(
-              { id: "a", name: "keep" },
-              { id: "b", name: "send" },
+              { id: "a", name: "keep", args },
+              { id: "b", name: "send", args },
               { id: "s", name: "sub", args: { input: "x" } },
-              { id: "l", name: "leave" },
+              { id: "l", name: "leave", args },
             );
           }
-          return turn === 2 ? calls({ id: "z", name: "send" }) : say("done");
+          return turn === 2 ? calls({ id: "z", name: "send", args }) : say("done");
         },
     ),
   );
   const seen = { initial: [] as string[], reduce: (old: string[], next: string[]) => [...old, ...next] };
   const worker = agent("worker", { tools: ["keep", "send"], state: { seen } });
   const planner = agent("planner", {
-    tools: ["keep", "send", "leave", agentTool(worker, { name: "sub", description: "" })],
+    tools: [
+      "keep",
+      "send",
+      "leave",
+      agentTool(worker, { name: "sub", description: "", idempotent: dispatch === "eager" }),
+    ],
     state: { seen },
   });
   const tools = [
@@ -48,16 +54,23 @@ function world(journal: WatchedJournal) {
     tool("send", body("send")),
     tool("leave", async (_, ctx) => (await ctx.run(agent("left", { tools: [] }), "Go.")).status, { idempotent: true }),
   ];
-  return { ran, planner, provider, ...setUp(provider, tools, { journal, agents: [planner] }) };
+  return { ran, planner, provider, ...setUp(provider, tools, { journal, dispatch, agents: [planner] }) };
+}
+
+/** Whether the model's whole answer stands beside a call's line, and beside those of the calls above it. */
+function answered(entries: readonly JournalEntry[], { path, turn }: JournalEntry & { turn?: number }): boolean {
+  const isHere = entries.some((one) => one.kind === "model_answered" && one.path === path && one.turn === turn);
+  const above = /^(.*)\/(\d+)\.\d+(?::\d+)?$/.exec(path);
+  return isHere && (above === null || answered(entries, { path: above[1], turn: Number(above[2]) } as JournalEntry));
 }
 
 const place = (entry: JournalEntry): string =>
   "position" in entry ? `${entry.path}/${entry.turn}.${entry.position}` : entry.path;
 
-describe("Semantics 2.4, 11.1, 11.2: wherever a process dies, the next one ends the run and runs nothing twice that it may not", () => {
-  it("behind each line of its journal", async () => {
+describe("Semantics 2.4, 3.10, 11.1, 11.2: wherever a process dies, the next one ends the run and runs nothing twice that it may not", () => {
+  it.each(["after_gates", "eager"] as const)("behind each line of its journal: dispatch %s", async (dispatch) => {
     const journal = new WatchedJournal();
-    const whole = world(journal);
+    const whole = world(journal, dispatch);
     let entries: readonly JournalEntry[] = [];
     journal.before = async (step) => {
       if (step === "release") entries = await journal.entries("run_1");
@@ -66,15 +79,17 @@ describe("Semantics 2.4, 11.1, 11.2: wherever a process dies, the next one ends 
     expect(plain.status).toBe("completed");
     for (let length = 1; length <= entries.length; length++) {
       const known = entries.slice(0, length);
-      const { ran, runner, clock, heard } = world(await afterCrash("run_1", known));
+      const { ran, runner, clock, heard } = world(await afterCrash("run_1", known), dispatch);
       const leaks = leakCheck(runner, { clock });
       const run: Run<unknown> = await clock.promptly(runner.resume("run_1", { decisions: {} }));
       await leaks.done();
       const at = `behind line ${length}, ${known.at(-1)?.kind} ${place(known.at(-1) as JournalEntry)}`;
       expect(run.status, at).toBe("completed");
       expect(faults(run), at).toEqual([]);
-      const begun = known.filter(({ kind }) => kind === "call_begun").map(place);
-      const settled = known.filter(({ kind }) => kind === "call_settled").map(place);
+      // Of a turn whose answer never came whole, calls are asked for anew: they went out only where that is harmless.
+      const isAnswered = (entry: JournalEntry): boolean => answered(known, entry);
+      const begun = known.filter((entry) => entry.kind === "call_begun" && isAnswered(entry)).map(place);
+      const settled = known.filter((entry) => entry.kind === "call_settled" && isAnswered(entry)).map(place);
       const unknown = begun.filter((key) => !settled.includes(key));
       for (const line of ran) {
         const [name, key] = line.split(" ") as [string, string];
