@@ -16,6 +16,7 @@ export type { NestedRunner } from "./batch/nested-runner.ts";
 export { type BatchOptions, runBatch } from "./batch/run-batch.ts";
 export type { OnToolError } from "./batch/run-scope.ts";
 export type { Reducer, StateDeclaration, StateKey } from "./batch/run-state.ts";
+export { CassetteMismatchError } from "./cassette/cassette-errors.ts";
 export type { Claim, Journal, PendingFilter, Release } from "./journal/journal.ts";
 export type * from "./journal/journal-entry.ts";
 export { JournalError } from "./journal/journal-errors.ts";
@@ -68,6 +69,7 @@ export type {
 } from "./tools/tool.ts";
 export type { AgentLike, NestedRunOptions, RunLike, ToolContext, ToolState } from "./tools/tool-context.ts";
 export {
+  EventLoopStalledError,
   ToolDeniedError,
   ToolFailedError,
   ToolIndeterminateError,
@@ -76,5 +78,7 @@ export {
   ToolOutputError,
   ToolStoppedError,
   ToolTimedOutError,
+  WorkersBusyError,
+  type WorkersPressure,
 } from "./tools/tool-errors.ts";
 export { ToolRegistry } from "./tools/tool-registry.ts";

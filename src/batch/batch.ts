@@ -1,13 +1,17 @@
 /**
  * All calls of one turn, from what the model asked to one result each, in call order (`Semantics 2.2`).
  *
- * parse → gates, one call at a time → phases → output gates and merge, one call at a time. The plan is `phases.ts`'s, the
- * way to a dispatch `dispatcher.ts`'s, one dispatch `attempt.ts`'s, the verdicts `call.ts`'s.
+ * parse → gates, one call at a time → phases → output gates and merge, one call at a time. Which phase a call is in says
+ * `phases.ts`; the way to a dispatch is `dispatcher.ts`'s, one dispatch `attempt.ts`'s, the verdicts `call.ts`'s.
+ *
+ * One loop takes calls through their gates, one sends them out; by default the second begins when the first has ended
+ * (`Semantics 3.10`).
  *
  * B1. Every call that is not set aside for somebody outside has its one result when `run` resolves, in every ending.
  * B2. A stop settles all calls first, then stops nested runs, then aborts signals, in one step.
  * B3. Nothing is dispatched after the batch was closed, also not what held its places already.
- * B4. The batch never waits for a deaf body, but for one before the next phase (`Semantics 5.1`).
+ * B4. Before the response is whole only idempotent, parallel-safe calls go out, and nobody is asked for a decision.
+ * B5. The batch never waits for a deaf body, but for one before the next phase (`Semantics 5.1`).
  */
 import { describeThrown } from "../base/describe-thrown.ts";
 import { InternalError, type LanekeeperError } from "../base/errors.ts";

@@ -57,7 +57,12 @@ export class Recorder {
   /** Lets go of the run. Rejects when that, or something before, could not be recorded: it cannot be resumed then. */
   async release(how: Release): Promise<void> {
     if (how.status === "suspended" || this.#parts.isLive) await this.#write();
-    if (this.#lost !== undefined) throw this.#lost;
+    if (this.#lost !== undefined) {
+      // What was recorded stays, and whoever can record may go on with it.
+      if (this.#claim !== undefined)
+        await this.#parts.journal.release(this.#claim, { status: "unchanged" }).catch(() => {});
+      throw this.#lost;
+    }
     if (this.#claim === undefined) return;
     try {
       await this.#parts.journal.release(this.#claim, how);

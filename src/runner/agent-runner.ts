@@ -279,7 +279,9 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
     this.#checkOpen();
     const plan = this.#plan(agent, input, given);
     const { tenant = "default", runId = this.#parts.ids.next("run") } = given;
-    if (this.#suspended.hasInMemory(runId)) refuse("run.runId", "an id of its own, or none", runId);
+    // Two at once would share their exclusive lane, and each other's idempotency keys.
+    const isAtWork = given.runId !== undefined && [...this.#active].some(({ scope }) => scope.runId === runId);
+    if (isAtWork || this.#suspended.hasInMemory(runId)) refuse("run.runId", "an id of its own, or none", runId);
     const execution = this.#outermost(plan, given, { runId, tenant }, sink);
     const start = (): Promise<Run<unknown>> => {
       this.#keep(execution);

@@ -7,7 +7,8 @@ import type { Run } from "./run.ts";
  *
  * Read it once. Events wait for a slow reader, and the run does not. Without a reader the run goes on all the same.
  *
- * **Cancellation:** leaving the loop early cancels the run, and goes on when the run has settled.
+ * **Cancellation:** leaving the loop early cancels the run, and goes on when the run has settled. A loop can be left only
+ * where an event comes; give `signal` to cancel at any moment, as when a client hangs up.
  */
 export class RunStream<Output = string> implements AsyncIterable<RunEvent> {
   /** The same as `runner.run` gives. */

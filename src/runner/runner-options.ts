@@ -11,6 +11,7 @@ import { eventListenerOf, listenerOf } from "../batch/listener.ts";
 import type { Dispatch } from "../batch/run-scope.ts";
 import type { Journal } from "../journal/journal.ts";
 import { ConcurrencyConfig, type ConcurrencyOptions } from "../lanes/concurrency-config.ts";
+import type { LaneStore } from "../lanes/lane-store.ts";
 import { Lanes } from "../lanes/lanes.ts";
 import type { RunEvent } from "../protocol/event.ts";
 import type { Approver, Guardrail, Hook } from "../protocol/gate.ts";
@@ -33,6 +34,11 @@ export interface RunnerOptions<Context = unknown> {
   concurrency?: ConcurrencyOptions | ConcurrencyConfig | undefined;
   /** Lanes shared with other runners, `runBatch` or tools of other frameworks. Default: the runner's own. */
   lanes?: Lanes | undefined;
+  /**
+   * Shares tenants', tools', resources' and identical arguments' lanes with whoever uses the same store (`Semantics 11.4`).
+   * Not beside `lanes`, which have their own. Default: the lanes are this process's alone.
+   */
+  laneStore?: LaneStore | undefined;
   /** Ceilings on each run (`Semantics 7.4`). Default: none. */
   deadlines?: DeadlineOptions | DeadlineConfig | undefined;
   limits?: LimitOptions | undefined;
@@ -73,6 +79,7 @@ const KNOWN = [
   "agents",
   "concurrency",
   "lanes",
+  "laneStore",
   "deadlines",
   "limits",
   "approver",
@@ -89,7 +96,7 @@ const KNOWN = [
 ] as const satisfies readonly (keyof RunnerOptions)[];
 
 /** Of the runtime that this is to become; taken in silence they would promise what nothing keeps. */
-const NOT_YET = ["laneStore", "workers", "telemetry"];
+const NOT_YET = ["workers", "telemetry"];
 
 const JOURNAL = [
   "claim",
@@ -128,7 +135,15 @@ export function checkRunner(options: RunnerOptions): CheckedRunner {
       throw new ConfigurationError(`runner.${key}: expected nothing, since this is not here yet`);
     }
   }
-  const { agents = [], lanes, concurrency, dispatch = "after_gates", clock = systemClock, ids = systemIds } = options;
+  const {
+    agents = [],
+    lanes,
+    laneStore,
+    concurrency,
+    dispatch = "after_gates",
+    clock = systemClock,
+    ids = systemIds,
+  } = options;
   checkFunction("runner.onEvent", options.onEvent);
   checkFunction("runner.onError", options.onError);
   checkFunction("runner.random", options.random);
@@ -143,13 +158,19 @@ export function checkRunner(options: RunnerOptions): CheckedRunner {
       "runner.concurrency: expected it where the shared lanes are made, got it beside `lanes`",
     );
   }
+  if (lanes !== undefined && laneStore !== undefined) {
+    throw new ConfigurationError(
+      "runner.laneStore: expected it where the shared lanes are made, got it beside `lanes`",
+    );
+  }
+  if (laneStore !== undefined) checkMembers("runner.laneStore", laneStore, ["tryAcquire", "onFreed"]);
   const report = listenerOf(options.onError, () => {});
   const config = new ConcurrencyConfig(concurrency);
   return {
     provider: checkProvider("runner.provider", options.provider),
     tools: options.tools instanceof ToolRegistry ? options.tools : new ToolRegistry(options.tools),
     agents: checkAgents(agents),
-    lanes: lanes ?? new Lanes(config, { clock, onError: report }),
+    lanes: lanes ?? new Lanes(config, { clock, onError: report, ...(laneStore && { store: laneStore }) }),
     deadlines: new DeadlineConfig(options.deadlines),
     limits: checkLimits(options.limits),
     gates: checkGates("runner", options),

@@ -135,6 +135,69 @@ export class ToolIndeterminateError extends CallError {
   static override readonly errorName: string = "ToolIndeterminateError";
 }
 
+/**
+ * A body held the event loop, and every sibling with it, for longer than the loop monitor allows (`Semantics 9.2`).
+ *
+ * Its own call fails; siblings are credited with the stall. Let the tool run on a worker pool, or break its work up.
+ */
+export class EventLoopStalledError extends CallError {
+  static override readonly errorName: string = "EventLoopStalledError";
+
+  /** How long the loop stood still. */
+  readonly stalledSeconds: number;
+  /** File and line at which it stood, where that could be found out. */
+  readonly where?: string;
+
+  constructor(tool: string, stalledSeconds: number, where?: string) {
+    const at = where === undefined ? "" : ` at ${where}`;
+    super(tool, `${tool} held the event loop for ${Math.round(stalledSeconds * 1000) / 1000} s${at}`);
+    this.stalledSeconds = stalledSeconds;
+    if (where !== undefined) this.where = where;
+  }
+
+  protected override details(): Record<string, unknown> {
+    const { tool, stalledSeconds, where } = this;
+    return { tool, stalledSeconds, ...(where === undefined ? {} : { where }) };
+  }
+}
+
+/** How much a worker pool has to do. */
+export interface WorkersPressure {
+  /** How many threads it has. */
+  readonly size: number;
+  /** How many calls wait for one. */
+  readonly queued: number;
+  /** How long the oldest of them has waited. */
+  readonly longestWaitSeconds: number;
+}
+
+/**
+ * A call found no thread of its worker pool: the pool's queue was full, or the call waited in it for longer than
+ * `queueSeconds` (`Semantics 9.1`).
+ *
+ * It was never dispatched. Raise the pool's size or its queue's bound, or bound the tool by a lane.
+ */
+export class WorkersBusyError extends CallError implements WorkersPressure {
+  static override readonly errorName: string = "WorkersBusyError";
+
+  readonly size: number;
+  readonly queued: number;
+  readonly longestWaitSeconds: number;
+
+  constructor(tool: string, { size, queued, longestWaitSeconds }: WorkersPressure) {
+    const longest = Math.round(longestWaitSeconds * 1000) / 1000;
+    super(tool, `${tool}: expected a free thread of ${size}, got ${queued} calls waiting, the oldest for ${longest} s`);
+    this.size = size;
+    this.queued = queued;
+    this.longestWaitSeconds = longestWaitSeconds;
+  }
+
+  protected override details(): Record<string, unknown> {
+    const { tool, size, queued, longestWaitSeconds } = this;
+    return { tool, size, queued, longestWaitSeconds };
+  }
+}
+
 /** `a, b and 3 more`. */
 function listOf(shown: readonly string[], all: number, between = ", "): string {
   return all > shown.length ? `${shown.join(between)} and ${all - shown.length} more` : shown.join(between);

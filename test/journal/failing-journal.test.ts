@@ -2,7 +2,7 @@ import { agentTool, JournalError, MemoryJournal } from "lanekeeper";
 import { calls, leakCheck, ScriptedProvider, say } from "lanekeeper/testing";
 import { describe, expect, it } from "vitest";
 import { about, approve, payments, pendingOf, verdicts } from "../runner/resuming.ts";
-import { agent, errorOf, faults, setUp, tool } from "../runner/setting.ts";
+import { agent, errorOf, faults, outcomes, setUp, tool } from "../runner/setting.ts";
 import { type Step, WatchedJournal } from "./journals.ts";
 
 /** A run of two turns with a nested agent, on a journal that breaks at the n-th time it is asked to do something. */
@@ -68,8 +68,9 @@ describe("Semantics 2.4, 11.1: a journal that fails ends the run with a complete
               const same = journal.asked.slice(0, index + 1).filter((one) => one.startsWith(step)).length;
               return asked.startsWith(step) && same === at;
             });
-            // Nothing is written any more after a write has failed.
-            expect(journal.asked.slice(failedAt + 1)).toEqual([]);
+            // Nothing is written any more after a write has failed: the run is only let go of.
+            const isClaimed = step !== "claim" && step !== "release";
+            expect(journal.asked.slice(failedAt + 1)).toEqual(isClaimed ? ["release unchanged"] : []);
             if (run.status === "completed") {
               // Its end alone could not be recorded: nobody has seen anything that was not.
               expect(reported).toMatchObject([{ code: "JOURNAL", held: false }]);
@@ -123,7 +124,8 @@ describe("Semantics 2.4, 11.1: a journal that fails ends the run with a complete
         }
         times++;
         expect(journal.asked.slice(asked).filter((one) => one.startsWith(step))).toHaveLength(at);
-        expect(journal.asked.at(-1)).toMatch(new RegExp(`^${step}`));
+        expect(journal.asked.at(step === "release" ? -1 : -2)).toMatch(new RegExp(`^${step}`));
+        if (step !== "release") expect(journal.asked.at(-1)).toBe("release unchanged");
         if (run.status !== "completed") {
           expect(errorOf(run)).toMatchObject({ code: "JOURNAL", cause: { message: "disk full" } });
         }
@@ -136,6 +138,19 @@ describe("Semantics 2.4, 11.1: a journal that fails ends the run with a complete
       }
     }
     expect(times).toBeGreaterThan(5);
+  });
+
+  it("whoever can record again goes on with the run: what was recorded holds, and the rest is not known", async () => {
+    const { run, journal, runner, clock } = await broken("settle", 1, false, false);
+    expect(run.status).toBe("failed");
+    journal.before = () => {};
+    const leaks = leakCheck(runner, { clock });
+    const again = await clock.promptly(runner.resume("run_1"));
+    await leaks.done();
+    expect([again.status, faults(again)]).toEqual(["completed", []]);
+    expect(outcomes(again)[0]).toBe(
+      "a indeterminate: outcome unknown: the process that ran it has ended. The side effect may have landed.",
+    );
   });
 
   it("whatever it throws is told as a JournalError, or as the error of ours that it is", async () => {

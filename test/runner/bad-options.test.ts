@@ -1,5 +1,5 @@
 import { Agent, AgentRunner, agentTool, Lanes, type Message, ToolRegistry } from "lanekeeper";
-import { FakeClock, ScriptedProvider, say } from "lanekeeper/testing";
+import { calls, FakeClock, Gate, ScriptedProvider, say } from "lanekeeper/testing";
 import { describe, expect, it } from "vitest";
 import { agent, setUp, tool } from "./setting.ts";
 
@@ -293,5 +293,34 @@ describe("Semantics 4.1: what could never work is refused at the door, with wher
     });
     expect(heard).toEqual([]);
     provider.assertFinished();
+  });
+
+  it("a run under the id of one that is at work, or waits: each is to have its own", async () => {
+    const gate = new Gate();
+    const provider = new ScriptedProvider(calls({ hold: {} }), say("done"), say("again"));
+    const { runner, clock } = setUp(provider, [tool("hold", () => gate.wait("hold"))]);
+    const running = runner.run(agent("planner"), "Go.", { runId: "mine" });
+    await clock.settle();
+    await expect(runner.run(agent("planner"), "Go.", { runId: "mine" })).rejects.toMatchObject({
+      code: "CONFIGURATION",
+      message: 'run.runId: expected an id of its own, or none, got "mine"',
+    });
+    gate.leaveOpen();
+    expect((await clock.promptly(running)).status).toBe("completed");
+    expect((await clock.promptly(runner.run(agent("planner"), "Go.", { runId: "mine" }))).status).toBe("completed");
+  });
+
+  it("a store for the lanes that is none, or stands beside shared lanes", () => {
+    const store = { tryAcquire: () => undefined, onFreed: () => () => {} };
+    refused(
+      (options) => new AgentRunner(options),
+      [
+        [{ laneStore: {} }, /^runner\.laneStore.*tryAcquire/],
+        [
+          { laneStore: store, lanes: new Lanes() },
+          "runner.laneStore: expected it where the shared lanes are made, got it beside `lanes`",
+        ],
+      ],
+    );
   });
 });

@@ -1,4 +1,5 @@
 import { ConcurrencyConfig, Lanes } from "lanekeeper";
+import { InProcessLaneStore } from "lanekeeper/lanes";
 import { calls, FakeClock, Gate, leakCheck, ScriptedProvider, say } from "lanekeeper/testing";
 import { describe, expect, it } from "vitest";
 import { agent, outcomes, setUp, takes, tool } from "./setting.ts";
@@ -117,5 +118,23 @@ describe("Semantics 4.9: lanes() tells what holds and waits, configure() changes
     gate.leaveOpen();
     await Promise.all(running);
     await leaks.done();
+  });
+
+  it("runners that are given one laneStore hold their bounds together, each with its own order", async () => {
+    const gate = new Gate();
+    const laneStore = new InProcessLaneStore();
+    const setUps = [0, 1].map(() =>
+      setUp(new ScriptedProvider(many(2), say("done")), [tool("hold", () => gate.wait("hold"))], {
+        concurrency: { perTool: { hold: 3 } },
+        laneStore,
+      }),
+    );
+    const running = setUps.map(({ runner }) => runner.run(agent("planner"), "Go."));
+    for (const { clock } of setUps) await clock.settle();
+    expect(gate.waiting).toHaveLength(3);
+    gate.leaveOpen();
+    for (const [at, run] of (await Promise.all(running)).entries()) {
+      expect([at, run.status, run.results.length]).toEqual([at, "completed", 2]);
+    }
   });
 });
