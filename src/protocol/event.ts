@@ -22,7 +22,10 @@ export interface ToolEventBase extends EventBase {
   tenant: string;
   turn: number;
   position: number;
-  /** One plain line about what happened, never content. */
+  /**
+   * One plain line about what happened, never what a tool returned. Of a failed call it is what the model is told, and may
+   * repeat what its body threw.
+   */
   detail: string;
 }
 
