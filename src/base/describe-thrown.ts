@@ -15,6 +15,11 @@ export function describeThrown(thrown: unknown): string {
   return wellFormed(cut(describe(thrown, DEEPEST, "it threw ")));
 }
 
+/** A reason that somebody gave, as it is told: at most about 2,000 characters of well-formed text. */
+export function shortReason(reason: string): string {
+  return wellFormed(cut(reason));
+}
+
 /** `lead` stands before what has no message of its own. */
 function describe(thrown: unknown, deepest: number, lead: string): string {
   if (typeof thrown === "string") return thrown.trim() === "" ? `${lead}an empty text` : thrown;

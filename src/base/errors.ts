@@ -1,3 +1,5 @@
+import { isInstance } from "./is-instance.ts";
+
 /** The mark by which errors of this package are recognised across copies of it. */
 const MARK: unique symbol = Symbol.for("lanekeeper.error") as never;
 
@@ -61,9 +63,9 @@ export class LanekeeperError extends Error {
 
   static #causeJson(cause: unknown, causes: number): ErrorJson | string {
     try {
-      if (cause instanceof LanekeeperError) return LanekeeperError.#json(cause, causes);
+      if (isInstance(cause, LanekeeperError)) return LanekeeperError.#json(cause, causes);
       if (LanekeeperError.is(cause)) return errorJson(cause);
-      return cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause);
+      return isInstance(cause, Error) ? `${cause.name}: ${cause.message}` : String(cause);
     } catch {
       return "a value that cannot be shown";
     }

@@ -1,4 +1,5 @@
 import { ConfigurationError } from "./errors.ts";
+import { isInstance } from "./is-instance.ts";
 import { showValue } from "./show-value.ts";
 
 /** Throws the error that every option check throws: where, what was expected, what came. */
@@ -11,7 +12,7 @@ export function readable<T>(path: string, read: () => T): T {
   try {
     return read();
   } catch (cause) {
-    if (cause instanceof ConfigurationError) throw cause;
+    if (isInstance(cause, ConfigurationError)) throw cause;
     throw new ConfigurationError(`${path}: expected a value that can be read, got one that throws`, { cause });
   }
 }

@@ -15,6 +15,7 @@
 import { answersEverything } from "./answers-everything.ts";
 import { describeThrown } from "./describe-thrown.ts";
 import { LanekeeperError } from "./errors.ts";
+import { isInstance } from "./is-instance.ts";
 import { wellFormed } from "./well-formed.ts";
 
 /** A value that JSON can say. */
@@ -58,7 +59,7 @@ export function plainJson(value: unknown, limits: PlainJsonLimits = {}): Json | 
   try {
     return copier.copy(value, "");
   } catch (error) {
-    if (error instanceof PlainJsonError) throw error;
+    if (isInstance(error, PlainJsonError)) throw error;
     throw copier.failure(describeThrown(error), error);
   }
 }

@@ -10,8 +10,10 @@
  */
 
 import { linkAbort, type Unlink } from "../base/abort-link.ts";
+import { inItsOwnContext } from "../base/async-context.ts";
 import { describeThrown } from "../base/describe-thrown.ts";
 import { CancelledError, ConfigurationError, LanekeeperError } from "../base/errors.ts";
+import { isInstance } from "../base/is-instance.ts";
 import { LaneStoreUnavailableError } from "../lanes/lane-errors.ts";
 import type { Permit } from "../lanes/permit.ts";
 import type { PendingCall } from "../protocol/gate.ts";
@@ -127,7 +129,7 @@ export class Attempt implements NestingCall {
       this.activity.onChange((state) => (state === "lanes" || state === "people" ? ceiling.pause() : ceiling.resume()));
     }
     void permit
-      .enter(() => bodyOutcome(() => tool.run?.(args, this.context)))
+      .enter(() => inItsOwnContext(() => bodyOutcome(() => tool.run?.(args, this.context))))
       .then((outcome) => this.#bodyEnded(outcome));
     this.tellStart();
     const { lost } = permit;
@@ -245,7 +247,7 @@ export class Attempt implements NestingCall {
   #endOf(outcome: BodyOutcome): AttemptEnd {
     const { call, scope } = this;
     if ("threw" in outcome) {
-      if (outcome.threw instanceof WaitsBelow) return { waitsFor: outcome.threw.pending };
+      if (isInstance(outcome.threw, WaitsBelow)) return { waitsFor: outcome.threw.pending };
       const error = fromThrown(call.name, outcome.threw);
       return { error, mayHaveLanded: error.mayHaveLanded };
     }

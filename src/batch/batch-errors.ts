@@ -1,3 +1,4 @@
+import { shortReason } from "../base/describe-thrown.ts";
 import { LanekeeperError } from "../base/errors.ts";
 
 /** Which ceiling on a run has passed. */
@@ -45,7 +46,7 @@ export class GuardrailViolationError extends LanekeeperError {
   readonly guardrail: string;
 
   constructor(guardrail: string, reason: string) {
-    super(`guardrail ${JSON.stringify(guardrail)}: ${reason}`);
+    super(`guardrail ${JSON.stringify(guardrail)}: ${shortReason(reason)}`);
     this.guardrail = guardrail;
   }
 

@@ -15,6 +15,7 @@
  */
 import { describeThrown } from "../base/describe-thrown.ts";
 import { InternalError, type LanekeeperError } from "../base/errors.ts";
+import { isInstance } from "../base/is-instance.ts";
 import type { Turn } from "../lanes/turn.ts";
 import type { GateContext, PendingCall } from "../protocol/gate.ts";
 import type { ToolCall } from "../protocol/message.ts";
@@ -213,7 +214,7 @@ export class Batch implements CallsBatch {
       await loop();
     } catch (ended) {
       // A fault of ours must not leave a call without its result.
-      if (!(ended instanceof Stopped)) stop.fire(failure(new InternalError("a batch threw", { cause: ended })));
+      if (!isInstance(ended, Stopped)) stop.fire(failure(new InternalError("a batch threw", { cause: ended })));
     } finally {
       activity.end("busy");
     }

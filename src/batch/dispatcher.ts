@@ -7,6 +7,7 @@
 import { canonicalJson } from "../base/canonical-json.ts";
 import type { Timer } from "../base/clock.ts";
 import { errorJson, InternalError, LanekeeperError } from "../base/errors.ts";
+import { isInstance } from "../base/is-instance.ts";
 import type { LaneRequest } from "../lanes/lane-request.ts";
 import type { Permit } from "../lanes/permit.ts";
 import type { Turn } from "../lanes/turn.ts";
@@ -58,7 +59,7 @@ export class Dispatcher {
         if (backoffSeconds > 0) await this.#pause(backoffSeconds);
       }
     } catch (ended) {
-      if (!(ended instanceof Stopped)) throw ended;
+      if (!isInstance(ended, Stopped)) throw ended;
     } finally {
       activity.end("busy");
     }

@@ -1,3 +1,4 @@
+import { AsyncContext } from "../base/async-context.ts";
 import type { Clock } from "../base/clock.ts";
 import type { RunEvent, ToolEvent } from "../protocol/event.ts";
 
@@ -23,6 +24,14 @@ export function tellEach(sinks: readonly EventSink[]): EventSink {
 /** The order in which events of one outermost run happen, across everything nested in it. */
 export interface LiveOrder {
   next: number;
+  /** What is to be told once what is being told has been. */
+  readonly waiting: (() => void)[];
+  isTelling: boolean;
+}
+
+/** A live order in which nothing has happened yet. */
+export function liveOrder(): LiveOrder {
+  return { next: 0, waiting: [], isTelling: false };
 }
 
 type Entry = RunEvent | EventLog | Section;
@@ -30,7 +39,8 @@ type Entry = RunEvent | EventLog | Section;
 /**
  * The events of one run, in two orders (`Semantics 2.3`).
  *
- * E1. Live: each event goes to the sink at once, numbered as it happened.
+ * E1. Live: each event goes to the sink at once, numbered as it happened; what happens because somebody was told goes when
+ *     everybody has been told. It is told in the async context in which the log was made, wherever it happened.
  * E2. Canonical: `settle()` gives the run's events with each call's together, calls in call order, and a nested run's
  *     inside its call. That order follows from what each call did, never from who finished first.
  * E3. After `settle()` events still go to the sink, and change nothing in what `settle()` gave.
@@ -43,6 +53,7 @@ export class EventLog {
   readonly #live: LiveOrder;
   readonly #sink: EventSink;
   readonly #root: Section = new Section();
+  readonly #context = new AsyncContext();
   #settled = false;
 
   constructor(place: { runId: string; path: string }, clock: Clock, live: LiveOrder, sink: EventSink) {
@@ -63,7 +74,12 @@ export class EventLog {
       seq: this.#live.next++,
     }) as RunEvent;
     if (!this.#settled && !liveOnly) section.entries.push(placed);
-    this.#sink(placed);
+    const { waiting } = this.#live;
+    waiting.push(() => this.#context.run(() => this.#sink(placed)));
+    if (this.#live.isTelling) return;
+    this.#live.isTelling = true;
+    for (let tell = waiting.shift(); tell !== undefined; tell = waiting.shift()) tell();
+    this.#live.isTelling = false;
   }
 
   /** A place in the canonical order that is filled later: one for each call of a batch, opened in call order. */

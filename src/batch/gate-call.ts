@@ -2,6 +2,8 @@
  * What the gates make of a call, also of one that is known from before a resume: what was asked is not asked again
  * (`Semantics 3.6`), and what went out without an outcome is settled, run again or told as unknown (`Semantics 11.2`).
  */
+
+import { isInstance } from "../base/is-instance.ts";
 import type { CallBegun } from "../journal/journal-entry.ts";
 import type { PendingCall } from "../protocol/gate.ts";
 import type { Reconcile, Reconciled, Tool } from "../tools/tool.ts";
@@ -78,7 +80,7 @@ async function askTool(
     if (landed === true) return { landed, result };
     return landed === false ? { landed } : undefined;
   } catch (threw) {
-    if (threw instanceof Stopped) throw threw;
+    if (isInstance(threw, Stopped)) throw threw;
     report(threw);
     return undefined;
   } finally {

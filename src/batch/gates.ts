@@ -8,6 +8,7 @@
  * That calls come here one at a time, in call order, is the batch's business.
  */
 import { describeThrown } from "../base/describe-thrown.ts";
+import { isInstance } from "../base/is-instance.ts";
 import { showValue } from "../base/show-value.ts";
 import type { Approver, Decision, GateCall, GateContext, Guardrail, Hook, PendingCall } from "../protocol/gate.ts";
 import type { ToolResult } from "../protocol/tool-result.ts";
@@ -90,8 +91,8 @@ export async function passGates(
   try {
     return await (answered === undefined ? way.go() : way.goOn(answered));
   } catch (ended) {
-    if (ended instanceof Turned) return ended.outcome;
-    if (ended instanceof Stopped) throw ended;
+    if (isInstance(ended, Turned)) return ended.outcome;
+    if (isInstance(ended, Stopped)) throw ended;
     // Whatever an answer throws when it is read (G2).
     note("gate_refused", "a gate's answer cannot be read");
     const error = gateFailed(call.name, "a gate", ended);
@@ -233,7 +234,7 @@ class Way {
       // A context of its own for each question: what a gate does to it is nobody else's.
       return await stop.ask((signal) => ask({ ...context, signal }));
     } catch (threw) {
-      if (threw instanceof Stopped) throw threw;
+      if (isInstance(threw, Stopped)) throw threw;
       return this.#threw(who, threw);
     }
   }

@@ -1,3 +1,4 @@
+import { isInstance } from "../base/is-instance.ts";
 import { outsidePermits } from "../lanes/current-permit.ts";
 import type { RunEvent } from "../protocol/event.ts";
 
@@ -11,7 +12,7 @@ export function listenerOf<T>(
     try {
       const said: unknown = listener(value);
       // An async listener rejects later, and unheard.
-      if (said instanceof Promise) said.catch(report);
+      if (isInstance(said, Promise)) said.catch(report);
     } catch (error) {
       report(error);
     }

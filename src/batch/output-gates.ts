@@ -5,6 +5,7 @@
  * counts against its own call: nothing that was not checked is shown to a model.
  */
 import { describeThrown } from "../base/describe-thrown.ts";
+import { isInstance } from "../base/is-instance.ts";
 import { showValue } from "../base/show-value.ts";
 import type { GateCall, GateContext } from "../protocol/gate.ts";
 import type { ToolResult } from "../protocol/tool-result.ts";
@@ -27,7 +28,7 @@ export async function passOutputGates(call: Call, brought: Brought, context: Gat
   try {
     return await askAll(call, brought, context);
   } catch (threw) {
-    if (threw instanceof Stopped) throw threw;
+    if (isInstance(threw, Stopped)) throw threw;
     // Whatever an answer throws when it is read.
     return { result: gateFailed(call, "an output gate", threw) };
   }
@@ -101,7 +102,7 @@ async function ask(
   try {
     return { answer: await call.scope.stop.ask((signal) => ask({ ...context, signal })) };
   } catch (threw) {
-    if (threw instanceof Stopped) throw threw;
+    if (isInstance(threw, Stopped)) throw threw;
     return { result: gateFailed(call, who, threw) };
   }
 }

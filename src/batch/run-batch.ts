@@ -21,7 +21,7 @@ import { checkMembers } from "./check-members.ts";
 import { checkToolNames } from "./check-tool-names.ts";
 import { DeadlineConfig, type DeadlineOptions } from "./deadline-config.ts";
 import { DeafBodies } from "./deaf-bodies.ts";
-import { EventLog } from "./event-log.ts";
+import { EventLog, liveOrder } from "./event-log.ts";
 import { checkLimits, type LimitOptions } from "./limits.ts";
 import { eventListenerOf, listenerOf } from "./listener.ts";
 import { batchSideOf, type NestedRunner } from "./nested-runner.ts";
@@ -168,7 +168,7 @@ function makeScope(
   const gates = checkGates("runBatch", options);
   const report = listenerOf(options.onError, () => {});
   const id = runId ?? ids.next("run");
-  const events = new EventLog({ runId: id, path: "0" }, clock, { next: 0 }, eventListenerOf(options.onEvent, report));
+  const events = new EventLog({ runId: id, path: "0" }, clock, liveOrder(), eventListenerOf(options.onEvent, report));
   const scope: RunScope = {
     runId: id,
     path: "0",

@@ -1,4 +1,5 @@
 import { ConfigurationError } from "../base/errors.ts";
+import { isInstance } from "../base/is-instance.ts";
 import { plainJson } from "../base/plain-json.ts";
 import type { RecordedDelta } from "../journal/journal-entry.ts";
 import type { ToolState } from "../tools/tool-context.ts";
@@ -144,7 +145,7 @@ function copyIn(path: string, value: unknown): unknown {
     return plainJson(value) ?? null;
   } catch (error) {
     throw new ConfigurationError(
-      `${path}: expected plain JSON; ${error instanceof Error ? error.message : "it cannot be read"}`,
+      `${path}: expected plain JSON; ${isInstance(error, Error) ? error.message : "it cannot be read"}`,
       {
         cause: error,
       },

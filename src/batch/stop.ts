@@ -1,4 +1,5 @@
 import { derivedSignal } from "../base/abort-link.ts";
+import { AsyncContext, inItsOwnContext } from "../base/async-context.ts";
 import type { LanekeeperError } from "../base/errors.ts";
 
 /** Why a run stops: the first reason wins, later ones are not heard (`Semantics 8`). */
@@ -21,13 +22,15 @@ export function failure(error: LanekeeperError): StopReason {
  *
  * S1. It fires once; what it fired with never changes.
  * S2. Listeners hear it in the order in which they came, at once when it has fired before.
- * S3. `signal` aborts after the listeners: by then every call has its verdict, so that code which a signal wakes
+ * S3. Listeners hear it, and `signal` aborts, in the async context in which this was made, whoever fires it.
+ * S4. `signal` aborts after the listeners: by then every call has its verdict, so that code which a signal wakes
  *     finds the run's books in order.
  */
 export class Stop {
   #reason: StopReason | undefined;
   #listeners = new Set<(reason: StopReason) => void>();
   #controller: AbortController | undefined;
+  readonly #context = new AsyncContext();
 
   /** Why, once it has fired. */
   get reason(): StopReason | undefined {
@@ -47,8 +50,10 @@ export class Stop {
     this.#reason = reason;
     const listeners = this.#listeners;
     this.#listeners = new Set();
-    for (const listener of listeners) listener(reason);
-    this.#controller?.abort(reason.error);
+    this.#context.run(() => {
+      for (const listener of listeners) listener(reason);
+      this.#controller?.abort(reason.error);
+    });
     return true;
   }
 
@@ -101,7 +106,7 @@ export class Stop {
     if (this.#reason !== undefined) throw STOPPED;
     const { signal, unlink } = derivedSignal(this.signal);
     try {
-      const answer = await this.race(new Promise<T>((settle) => settle(code(signal))));
+      const answer = await this.race(new Promise<T>((settle) => settle(inItsOwnContext(() => code(signal)))));
       if (this.#reason !== undefined) throw STOPPED;
       return answer;
     } finally {

@@ -4,7 +4,7 @@ import { Activity } from "../batch/activity.ts";
 import { checkToolNames } from "../batch/check-tool-names.ts";
 import { currentAttempt } from "../batch/current-call.ts";
 import { DeafBodies } from "../batch/deaf-bodies.ts";
-import { EventLog, type EventSink, tellEach } from "../batch/event-log.ts";
+import { EventLog, type EventSink, liveOrder, tellEach } from "../batch/event-log.ts";
 import { eventListenerOf } from "../batch/listener.ts";
 import { type NestedRunner, showBatchSide } from "../batch/nested-runner.ts";
 import { refusedInBody } from "../batch/refused-in-body.ts";
@@ -262,7 +262,7 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
   ): Execution {
     const { clock, onEvent } = this.#parts;
     const tell = tellEach([onEvent, ...this.#sinks(given, sink)]);
-    const events = new EventLog({ runId, path: "0" }, clock, { next: 0 }, tell);
+    const events = new EventLog({ runId, path: "0" }, clock, liveOrder(), tell);
     const recorder = this.#suspended.recorder(runId, claim, (error) => execution.cancel(failure(error)));
     const place = { runId, path: "0", depth: 0, tenant, context: given.context, activity: new Activity(), events };
     const kept = { recorder, history, canSuspend: true, narrowings: [], isOutermost: true };

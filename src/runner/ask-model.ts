@@ -1,3 +1,4 @@
+import { isInstance } from "../base/is-instance.ts";
 import { type Stop, Stopped } from "../batch/stop.ts";
 import type { ModelCall, ModelProvider, ModelRequest, ModelResponse } from "../protocol/model.ts";
 import { fromProvider, readResponse } from "./read-response.ts";
@@ -28,7 +29,7 @@ export async function askModel(
     if (stop.reason !== undefined) throw new Stopped();
     return readResponse(provider.name, response);
   } catch (threw) {
-    if (threw instanceof Stopped) throw threw;
+    if (isInstance(threw, Stopped)) throw threw;
     throw fromProvider(provider.name, threw);
   }
 }

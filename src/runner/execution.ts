@@ -8,6 +8,7 @@
 import { derivedSignal, linkAbort } from "../base/abort-link.ts";
 import { describeThrown } from "../base/describe-thrown.ts";
 import { CancelledError, ConfigurationError, errorJson, InternalError, LanekeeperError } from "../base/errors.ts";
+import { isInstance } from "../base/is-instance.ts";
 import { plainJson } from "../base/plain-json.ts";
 import { showValue } from "../base/show-value.ts";
 import { wellFormed } from "../base/well-formed.ts";
@@ -159,7 +160,7 @@ export class Execution {
     try {
       return await this.#turns();
     } catch (threw) {
-      if (threw instanceof Stopped && stop.reason !== undefined) return endingOf(stop.reason);
+      if (isInstance(threw, Stopped) && stop.reason !== undefined) return endingOf(stop.reason);
       const error = LanekeeperError.is(threw) ? threw : new InternalError("a run threw", { cause: threw });
       // Whatever may still be in flight is told.
       stop.fire(failure(error));
@@ -243,7 +244,7 @@ export class Execution {
       if (typeof said === "string") return wellFormed(said);
       throw new ConfigurationError(`${at}: expected a text, got ${showValue(said)}`);
     } catch (threw) {
-      if (threw instanceof Stopped || threw instanceof ConfigurationError) throw threw;
+      if (isInstance(threw, Stopped) || isInstance(threw, ConfigurationError)) throw threw;
       throw new ConfigurationError(`${at}: expected a text, but it threw: ${describeThrown(threw)}`, { cause: threw });
     }
   }

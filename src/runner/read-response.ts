@@ -1,5 +1,6 @@
 import { describeThrown } from "../base/describe-thrown.ts";
 import { LanekeeperError } from "../base/errors.ts";
+import { isInstance } from "../base/is-instance.ts";
 import { showValue } from "../base/show-value.ts";
 import { wellFormed } from "../base/well-formed.ts";
 import type { ToolCall } from "../protocol/message.ts";
@@ -18,7 +19,7 @@ export function readResponse(provider: string, response: unknown): ModelResponse
   try {
     return read(provider, response);
   } catch (error) {
-    if (error instanceof ProviderError) throw error;
+    if (isInstance(error, ProviderError)) throw error;
     throw new ProviderError(`${provider}: expected a response that can be read: ${describeThrown(error)}`, {
       cause: error,
     });

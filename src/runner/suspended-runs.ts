@@ -1,4 +1,5 @@
 import { ConfigurationError, type LanekeeperError } from "../base/errors.ts";
+import { isInstance } from "../base/is-instance.ts";
 import { Recorder } from "../batch/recorder.ts";
 import type { Claim, Journal } from "../journal/journal.ts";
 import type { JournalEntry } from "../journal/journal-entry.ts";
@@ -36,7 +37,7 @@ export class SuspendedRuns {
     try {
       return await this.journal.claim(runId, "known");
     } catch (error) {
-      const isUnknown = error instanceof JournalError && !error.held && error.cause === undefined;
+      const isUnknown = isInstance(error, JournalError) && !error.held && error.cause === undefined;
       if (!isUnknown) throw fromJournal(runId, error);
       throw new ConfigurationError(`resume: ${error.message}`, { cause: error });
     }

@@ -1,5 +1,6 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { ConfigurationError } from "../base/errors.ts";
+import { isInstance } from "../base/is-instance.ts";
 import { checkFunction, checkOptions, checkSeconds, refuse } from "../base/option-checks.ts";
 import type { JsonSchema } from "../protocol/json-schema.ts";
 import type { FromJsonSchema } from "./from-json-schema.ts";
@@ -137,7 +138,7 @@ function readOnce(options: unknown): { [Key in (typeof KNOWN)[number]]?: unknown
     const given = checkOptions("tool", options, KNOWN);
     return Object.fromEntries(KNOWN.map((key) => [key, given[key]]));
   } catch (error) {
-    if (error instanceof ConfigurationError) throw error;
+    if (isInstance(error, ConfigurationError)) throw error;
     throw new ConfigurationError("tool: expected options that can be read, got ones that throw", { cause: error });
   }
 }

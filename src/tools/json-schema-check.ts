@@ -1,6 +1,7 @@
 import { dereference, type OutputUnit, type Schema, type SchemaDraft, validate } from "@cfworker/json-schema";
 import { describeThrown } from "../base/describe-thrown.ts";
 import { ConfigurationError } from "../base/errors.ts";
+import { isInstance } from "../base/is-instance.ts";
 import { type Json, plainJson } from "../base/plain-json.ts";
 import type { JsonSchema } from "../protocol/json-schema.ts";
 import { checkJsonSchema, type SchemaPart } from "./json-schema-shape.ts";
@@ -117,7 +118,7 @@ function check(input: unknown, schema: Schema, draft: SchemaDraft, known: Known)
     errors = validate(input, schema, draft, known, false).errors;
   } catch (error) {
     // Ten thousands of errors do not fit the library's stack; the first is then enough.
-    if (!(error instanceof RangeError)) throw error;
+    if (!isInstance(error, RangeError)) throw error;
     errors = validate(input, schema, draft, known, true).errors;
   }
   const telling = errors.filter(({ keyword }) => !WRAPPING.has(keyword));

@@ -1,3 +1,4 @@
+import { isInstance } from "../base/is-instance.ts";
 import { type Json, PlainJsonError, plainJson } from "../base/plain-json.ts";
 import { showValue } from "../base/show-value.ts";
 import { cutText, wellFormed } from "../base/well-formed.ts";
@@ -45,7 +46,7 @@ function objectFrom(value: unknown, text: string | undefined): ParsedArguments {
   try {
     copy = plainJson(value, { deepest: DEEPEST });
   } catch (error) {
-    const why = error instanceof PlainJsonError ? error.message : "it cannot be read";
+    const why = isInstance(error, PlainJsonError) ? error.message : "it cannot be read";
     return failed(`expected a JSON object, got one that is not JSON: ${why}`, text);
   }
   if (typeof copy === "object" && copy !== null && !Array.isArray(copy)) return { ok: true, input: copy };

@@ -1,4 +1,5 @@
 import { describeThrown } from "../base/describe-thrown.ts";
+import { isInstance } from "../base/is-instance.ts";
 import { type Json, PlainJsonError, plainJson } from "../base/plain-json.ts";
 import { cutText } from "../base/well-formed.ts";
 import { ToolOutputError } from "./tool-errors.ts";
@@ -39,8 +40,8 @@ export function toolOutput(
     const value = plain === undefined ? "" : plain;
     return { value, text: cutToBytes(typeof value === "string" ? value : JSON.stringify(value), maxResultBytes) };
   } catch (error) {
-    if (error instanceof ToolOutputError) throw error;
-    throw new ToolOutputError(tool, error instanceof PlainJsonError ? error.message : describeThrown(error), {
+    if (isInstance(error, ToolOutputError)) throw error;
+    throw new ToolOutputError(tool, isInstance(error, PlainJsonError) ? error.message : describeThrown(error), {
       cause: error,
     });
   }

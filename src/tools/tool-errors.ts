@@ -1,3 +1,4 @@
+import { shortReason } from "../base/describe-thrown.ts";
 import { LanekeeperError } from "../base/errors.ts";
 import { showValue } from "../base/show-value.ts";
 import type { InputProblem } from "./tool.ts";
@@ -115,7 +116,7 @@ export class ToolDeniedError extends CallError {
   readonly reason: string;
 
   constructor(tool: string, reason?: string, options?: { cause?: unknown }) {
-    const why = reason === undefined || reason.trim() === "" ? "no reason was given" : reason;
+    const why = reason === undefined || reason.trim() === "" ? "no reason was given" : shortReason(reason);
     super(tool, `denied: ${why}`, options);
     this.reason = why;
   }

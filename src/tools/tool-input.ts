@@ -1,6 +1,7 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import { describeThrown } from "../base/describe-thrown.ts";
 import { ConfigurationError } from "../base/errors.ts";
+import { isInstance } from "../base/is-instance.ts";
 import { refuse } from "../base/option-checks.ts";
 import { freezeJson, type Json, PlainJsonError, plainJson } from "../base/plain-json.ts";
 import type { JsonSchema } from "../protocol/json-schema.ts";
@@ -106,7 +107,7 @@ function readSchema(at: string, schema: object): { [keyword: string]: Json } {
     const copy = plainJson(schema);
     if (typeof copy === "object" && copy !== null && !Array.isArray(copy)) return copy;
   } catch (error) {
-    if (!(error instanceof PlainJsonError)) throw error;
+    if (!isInstance(error, PlainJsonError)) throw error;
     throw new ConfigurationError(`${at}: expected plain JSON, got a value that is not: ${error.message}`, {
       cause: error,
     });
@@ -119,7 +120,7 @@ function onCopies(validate: Validate): Validate {
   return (input) => {
     try {
       const checked = validate(plainJson(input));
-      return checked instanceof Promise ? checked.catch(thrownBySchema) : checked;
+      return isInstance(checked, Promise) ? checked.catch(thrownBySchema) : checked;
     } catch (error) {
       return thrownBySchema(error);
     }
@@ -127,8 +128,9 @@ function onCopies(validate: Validate): Validate {
 }
 
 function thrownBySchema(error: unknown): InputCheck {
-  const message =
-    error instanceof PlainJsonError ? error.message : `the schema could not be applied: ${describeThrown(error)}`;
+  const message = isInstance(error, PlainJsonError)
+    ? error.message
+    : `the schema could not be applied: ${describeThrown(error)}`;
   return { ok: false, problems: [{ path: "", message }] };
 }
 
