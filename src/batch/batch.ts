@@ -81,7 +81,12 @@ export async function runCalls(scope: RunScope, request: BatchRequest): Promise<
     for (const call of calls) call.stop(reason);
     return batch.results();
   };
-  return { calls: transcript, results, pending, answerAll };
+  return { calls: transcript.map((kept, at) => shownOf(calls[at] as Call, kept)), results, pending, answerAll };
+}
+
+/** A call as the transcript keeps it: with what somebody who approved it made of its arguments, since that is what ran. */
+function shownOf({ approved }: Call, kept: ToolCall): ToolCall {
+  return approved === undefined ? kept : { ...kept, args: structuredClone(approved) };
 }
 
 export class Batch implements CallsBatch {
@@ -285,7 +290,7 @@ export class Batch implements CallsBatch {
         this.#noteFailure(call);
         return;
       case "answered":
-        call.input = outcome.input;
+        call.leave(outcome);
         this.#answer(call, outcome.value);
         return;
       case "suspended":
@@ -293,14 +298,14 @@ export class Batch implements CallsBatch {
           call.settle(neverDispatched(call, NOBODY_ANSWERS[outcome.pending.reason]));
           return;
         }
-        call.input = outcome.input;
+        call.leave(outcome);
         call.parallelSafe = outcome.parallelSafe;
         call.state = "suspended";
         call.waitsFor = [outcome.pending];
         this.#record(call, outcome);
         return;
       case "passed":
-        call.input = outcome.input;
+        call.leave(outcome);
         call.parallelSafe = outcome.parallelSafe;
         call.state = "ready";
         this.#record(call, outcome);
@@ -309,9 +314,8 @@ export class Batch implements CallsBatch {
   }
 
   #record(call: Call, outcome: GateOutcome & { kind: "passed" | "suspended" }): void {
-    const { input, parallelSafe } = outcome;
-    const pending = outcome.kind === "suspended" ? { pending: outcome.pending } : {};
-    this.#scope.recorder?.append({ kind: "call_gated", ...call.place, input, parallelSafe, ...pending });
+    const { kind: _, ...gated } = outcome;
+    this.#scope.recorder?.append({ kind: "call_gated", ...call.place, ...gated });
   }
 
   #answer(call: Call, value: unknown): void {

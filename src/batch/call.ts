@@ -55,6 +55,8 @@ export class Call {
   readonly tool: Tool | undefined;
   /** The input form, as the gates left it. */
   input: Record<string, unknown>;
+  /** The arguments as somebody who approved it wrote them: the transcript shows those (`Semantics 3.2`). */
+  approved: Record<string, unknown> | undefined;
   parallelSafe = true;
   /** How phases see it. */
   state: "ready" | "suspended" | "answered" = "answered";
@@ -91,6 +93,7 @@ export class Call {
     this.name = asked.name;
     this.tool = asked.tool;
     this.input = asked.input;
+    this.approved = this.known?.gated?.approved;
     this.section = scope.events.openSection(asked.section);
   }
 
@@ -158,6 +161,18 @@ export class Call {
     if (this.attempt?.isOpen !== true) return;
     this.#notes++;
     this.tell(note, this.#notes > MOST_NOTES);
+  }
+
+  /** Takes what its gates left of its arguments. */
+  leave({
+    input,
+    approved,
+  }: {
+    readonly input: Record<string, unknown>;
+    readonly approved?: Record<string, unknown>;
+  }): void {
+    this.input = input;
+    this.approved = approved ?? this.approved;
   }
 
   /** Where a journal finds it. */

@@ -45,16 +45,18 @@ export interface GatedCall {
   readonly pendingId: string;
 }
 
-/** What the gates made of a call. `input` is what gates left of it. */
+/** What the gates left of a call's arguments. */
+interface Left {
+  readonly input: Record<string, unknown>;
+  /** As somebody who approved the call wrote them, if anybody did. Hooks' own are not in here: they may be secret. */
+  readonly approved?: Record<string, unknown>;
+}
+
+/** What the gates made of a call. */
 export type GateOutcome =
-  | { readonly kind: "passed"; readonly input: Record<string, unknown>; readonly parallelSafe: boolean }
-  | { readonly kind: "answered"; readonly input: Record<string, unknown>; readonly value: unknown }
-  | {
-      readonly kind: "suspended";
-      readonly input: Record<string, unknown>;
-      readonly parallelSafe: boolean;
-      readonly pending: PendingCall;
-    }
+  | (Left & { readonly kind: "passed"; readonly parallelSafe: boolean })
+  | (Left & { readonly kind: "answered"; readonly value: unknown })
+  | (Left & { readonly kind: "suspended"; readonly parallelSafe: boolean; readonly pending: PendingCall })
   | { readonly kind: "refused" | "failed"; readonly result: ToolResult };
 
 /** What somebody outside said to a call that waited. */
@@ -105,6 +107,7 @@ class Way {
   readonly #gates: Gates;
   readonly #note: GateNote;
   #input: Record<string, unknown>;
+  #approved: Record<string, unknown> | undefined;
   #args: unknown;
 
   constructor(call: GatedCall, gates: Gates, note: GateNote) {
@@ -128,7 +131,7 @@ class Way {
   async #hooks(): Promise<GateOutcome> {
     for (const hook of this.#gates.hooks) await this.#hook(hook);
     if (this.#call.tool.run === undefined) return this.#suspend("external");
-    return { kind: "passed", input: this.#input, parallelSafe: this.#parallelSafe() };
+    return { kind: "passed", ...this.#left(), parallelSafe: this.#parallelSafe() };
   }
 
   async #validate(): Promise<void> {
@@ -203,10 +206,13 @@ class Way {
     if (decision.suspend === true) return this.#suspend(reason);
     if ("result" in decision) {
       this.#note("gate_passed", "approval: answered in the tool's place");
-      return { kind: "answered", input: this.#input, value: decision.result };
+      return { kind: "answered", ...this.#left(), value: decision.result };
     }
     if (decision.approve === true) {
-      if (decision.args !== undefined) await this.#edit("the approver", decision.args);
+      if (decision.args !== undefined) {
+        await this.#edit("the approver", decision.args);
+        this.#approved = this.#input;
+      }
       this.#note("gate_passed", decision.args === undefined ? "approval" : "approval with edited arguments");
       return undefined;
     }
@@ -252,10 +258,14 @@ class Way {
   #suspend(reason: PendingCall["reason"]): GateOutcome {
     return {
       kind: "suspended",
-      input: this.#input,
+      ...this.#left(),
       parallelSafe: this.#parallelSafe(),
       pending: this.#pending(reason),
     };
+  }
+
+  #left(): Left {
+    return { input: this.#input, ...(this.#approved && { approved: this.#approved }) };
   }
 
   #seen(): GateCall {

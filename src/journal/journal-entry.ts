@@ -53,6 +53,8 @@ export interface CallGated extends CallPlace {
   /** The input form, as gates left it. */
   input: Record<string, unknown>;
   parallelSafe: boolean;
+  /** As somebody who approved it wrote its arguments. */
+  approved?: Record<string, unknown>;
   /** Set when it waits. */
   pending?: PendingCall;
 }

@@ -18,7 +18,10 @@ export interface PendingCall {
   of: number;
 }
 
-/** What somebody says to a {@link PendingCall}. A `result` answers in the tool's place: any value, `false` and `""` too. */
+/**
+ * What somebody says to a {@link PendingCall}. A `result` answers in the tool's place: any value, `false` and `""` too.
+ * `args` beside an approval are what runs instead, once they are validated, and what the transcript shows.
+ */
 export type Decision =
   | { approve: true; args?: unknown }
   | { approve: false; reason?: string }
@@ -60,7 +63,11 @@ export interface Guardrail {
   after?(call: GateCall, result: ToolResult, ctx: GateContext): OrNothing<Refusal> | Promise<OrNothing<Refusal>>;
 }
 
-/** Code of the developer around each call: may rewrite arguments or refuse before, and rewrite the result after. */
+/**
+ * Code of the developer around each call: may rewrite arguments or refuse before, and rewrite the result after.
+ *
+ * Arguments that a hook wrote go to the body and are not shown to the model: they may hold what is none of its business.
+ */
 export interface Hook {
   name: string;
   beforeTool?(

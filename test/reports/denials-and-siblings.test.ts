@@ -57,6 +57,10 @@ describe("Semantics 3.1, 3.2, 3.3, 3.9, 3.10: a denied call does not run, and th
           "f ok: paid 2",
         ]);
         expect(paid).toEqual({ c: 1, f: 2 });
+        // The model is shown what ran.
+        expect(world.requests[1]?.messages[1]).toMatchObject({
+          toolCalls: [{}, ...[1, 1, 1, 1, 2].map((sum) => ({ args: { sum } }))],
+        });
         expect([prompts.order, prompts.peak()]).toEqual([
           ["b", "c", "d", "e", "f"].flatMap((id) => [`${id} starts`, `${id} ends`]),
           1,

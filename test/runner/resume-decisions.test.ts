@@ -28,11 +28,11 @@ describe("Semantics 2.12, 3.6: a call that waited does what was decided about it
     expect(answers(run)).toEqual(["a: paid 5"]);
   });
 
-  it("approved with edited arguments, it runs with those, and the transcript keeps what the model asked", async () => {
+  it("approved with edited arguments, it runs with those, and the transcript shows what ran", async () => {
     const { run, ran } = await decided({ approve: true, args: { sum: 3 } });
     expect(ran).toEqual([{ args: { sum: 3 }, key: "run_1/0/1.0" }]);
     expect(outcomes(run)).toEqual(["a ok: paid 3"]);
-    expect(run.messages[1]).toMatchObject({ toolCalls: [{ args: { sum: 5 } }] });
+    expect(run.messages[1]).toMatchObject({ toolCalls: [{ id: "a", args: { sum: 3 } }] });
   });
 
   it("arguments may be edited as JSON text", async () => {
