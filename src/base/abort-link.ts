@@ -30,15 +30,6 @@ export function linkAbort(signal: AbortSignal, onAbort: () => void): Unlink {
   };
 }
 
-/**
- * A signal of its own that aborts when `source` does, with the same reason, until it is unlinked. What others leave
- * listening on it goes with it, and does not pile up on the source.
- */
-export function derivedSignal(source: AbortSignal): { readonly signal: AbortSignal; readonly unlink: Unlink } {
-  const controller = new AbortController();
-  return { signal: controller.signal, unlink: linkAbort(source, () => controller.abort(source.reason)) };
-}
-
 function listen(signal: AbortSignal): Listeners {
   const calls = new Set<() => void>();
   const entry: Listeners = {

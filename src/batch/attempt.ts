@@ -22,11 +22,11 @@ import { type BodyOutcome, bodyOutcome } from "../tools/body-outcome.ts";
 import { type ToolOutput, toolOutput } from "../tools/result-text.ts";
 import { fromThrown } from "../tools/thrown.ts";
 import type { Tool } from "../tools/tool.ts";
-import type { AgentLike, NestedRunOptions, RunLike } from "../tools/tool-context.ts";
+import type { AgentLike, NestedRunOptions, RunLike, ToolContext, ToolState } from "../tools/tool-context.ts";
 import { type ToolOutputError, ToolTimedOutError } from "../tools/tool-errors.ts";
 import { Activity } from "./activity.ts";
 import type { Call } from "./call.ts";
-import { CallContext } from "./call-context.ts";
+import { callContext } from "./call-context.ts";
 import { Ceiling } from "./ceiling.ts";
 import { WaitsBelow } from "./continued-tools.ts";
 import { abandonment, ceilingSeconds } from "./declared-seconds.ts";
@@ -48,10 +48,13 @@ export class Attempt implements NestingCall {
   readonly call: Call;
   /** From 1. */
   readonly number: number;
-  readonly context: CallContext;
   readonly activity: Activity;
   readonly #delta: Delta;
-  readonly #controller: AbortController = new AbortController();
+  readonly #state: ToolState;
+  #context: ToolContext | undefined;
+  /** Made when a body first looks at its signal. */
+  #controller: AbortController | undefined;
+  #abortedWith: LanekeeperError | undefined;
   readonly #nested = new Set<NestedRun>();
   readonly #onOver: (end: AttemptEnd) => void;
   #permit: Permit | undefined;
@@ -69,8 +72,23 @@ export class Attempt implements NestingCall {
     this.#onOver = onOver;
     this.activity = new Activity(call.scope.activity);
     const { state, delta } = call.scope.state.view(() => this.#open);
+    this.#state = state;
     this.#delta = delta;
-    this.context = new CallContext(this, this.#controller.signal, state);
+  }
+
+  /** What its body is given. */
+  get context(): ToolContext {
+    this.#context ??= callContext(this, this.#state);
+    return this.#context;
+  }
+
+  /** Aborts when the call is over before its body has ended. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#abortedWith !== undefined) this.#controller.abort(this.#abortedWith);
+    }
+    return this.#controller.signal;
   }
 
   /** Whether what the body does still counts. */
@@ -211,7 +229,8 @@ export class Attempt implements NestingCall {
 
   /** Tells the body to stop, and watches it from now on. */
   abort(error: LanekeeperError): void {
-    this.#controller.abort(error);
+    this.#abortedWith = error;
+    this.#controller?.abort(error);
     this.#watch();
   }
 

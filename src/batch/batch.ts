@@ -13,6 +13,7 @@
  * B4. Before the response is whole only idempotent, parallel-safe calls go out, and nobody is asked for a decision.
  * B5. The batch never waits for a deaf body, but for one before the next phase (`Semantics 5.1`).
  */
+import { copyJson } from "../base/copy-json.ts";
 import { describeThrown } from "../base/describe-thrown.ts";
 import { InternalError, type LanekeeperError } from "../base/errors.ts";
 import { isInstance } from "../base/is-instance.ts";
@@ -86,7 +87,7 @@ export async function runCalls(scope: RunScope, request: BatchRequest): Promise<
 
 /** A call as the transcript keeps it: with what somebody who approved it made of its arguments, since that is what ran. */
 function shownOf({ approved }: Call, kept: ToolCall): ToolCall {
-  return approved === undefined ? kept : { ...kept, args: structuredClone(approved) };
+  return approved === undefined ? kept : { ...kept, args: copyJson(approved) };
 }
 
 export class Batch implements CallsBatch {

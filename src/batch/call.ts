@@ -139,9 +139,13 @@ export class Call {
   }
 
   tell(note: CallNote, liveOnly = false): void {
-    const { id, name, turn, position, scope } = this;
-    const event = { ...note, callId: id, tool: name, tenant: scope.tenant, turn, position } as UnplacedToolEvent;
-    scope.events.emit(event, this.section, liveOnly);
+    const event = note as { -readonly [Key in keyof UnplacedToolEvent]: UnplacedToolEvent[Key] };
+    event.callId = this.id;
+    event.tool = this.name;
+    event.tenant = this.scope.tenant;
+    event.turn = this.turn;
+    event.position = this.position;
+    this.scope.events.emit(event as UnplacedToolEvent, this.section, liveOnly);
   }
 
   /** Tells what a gate said, unless a stop came between that and its being heard. */

@@ -4,8 +4,10 @@
  * What a dispatch is and how it ends is `attempt.ts`'s; which calls go out, and what becomes of what they bring,
  * `batch.ts`'s.
  */
+
 import { canonicalJson } from "../base/canonical-json.ts";
 import type { Timer } from "../base/clock.ts";
+import { copyJson } from "../base/copy-json.ts";
 import { errorJson, InternalError, LanekeeperError } from "../base/errors.ts";
 import { isInstance } from "../base/is-instance.ts";
 import type { LaneRequest } from "../lanes/lane-request.ts";
@@ -69,7 +71,7 @@ export class Dispatcher {
   async #attempt(call: Call, number: number): Promise<number | undefined> {
     const { activity, stop } = this.#scope;
     const tool = call.tool as Tool;
-    const checked = tool.validate(structuredClone(call.input));
+    const checked = tool.validate(copyJson(call.input));
     const check: InputCheck = checked instanceof Promise ? await stop.race(checked) : checked;
     if (!check.ok) {
       this.#batch.fail(call, failed(call, new ToolInputError(tool.name, check.problems), call.mayHaveLanded));

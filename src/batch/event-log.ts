@@ -1,5 +1,6 @@
 import { AsyncContext } from "../base/async-context.ts";
 import type { Clock } from "../base/clock.ts";
+import { freezeJson } from "../base/plain-json.ts";
 import type { RunEvent, ToolEvent } from "../protocol/event.ts";
 
 /** `Omit` that keeps a union a union. */
@@ -13,13 +14,6 @@ export type UnplacedToolEvent = Without<ToolEvent, "at" | "runId" | "path" | "se
 
 /** Takes each event as it happens; must not throw. */
 export type EventSink = (event: RunEvent) => void;
-
-/** A sink that tells each of `sinks`, in their order. */
-export function tellEach(sinks: readonly EventSink[]): EventSink {
-  return (event) => {
-    for (const sink of sinks) sink(event);
-  };
-}
 
 /** The order in which events of one outermost run happen, across everything nested in it. */
 export interface LiveOrder {
@@ -51,31 +45,41 @@ export class EventLog {
   readonly path: string;
   readonly #clock: Clock;
   readonly #live: LiveOrder;
-  readonly #sink: EventSink;
+  readonly #sinks: readonly EventSink[];
   readonly #root: Section = new Section();
   readonly #context = new AsyncContext();
   #settled = false;
 
-  constructor(place: { runId: string; path: string }, clock: Clock, live: LiveOrder, sink: EventSink) {
+  constructor(place: { runId: string; path: string }, clock: Clock, live: LiveOrder, sinks: readonly EventSink[]) {
     this.runId = place.runId;
     this.path = place.path;
     this.#clock = clock;
     this.#live = live;
-    this.#sink = sink;
+    this.#sinks = sinks;
   }
 
-  /** Records an event in a section, by default the run's own; `liveOnly` ones are told and not kept. */
+  /**
+   * Records an event in a section, by default the run's own; `liveOnly` ones are told and not kept. The event is the log's
+   * from here on: nobody else may keep it.
+   */
   emit(event: UnplacedEvent, section: Section = this.#root, liveOnly = false): void {
-    const placed = deepFreeze({
-      ...event,
-      at: this.#clock.now(),
-      runId: this.runId,
-      path: this.path,
-      seq: this.#live.next++,
-    }) as RunEvent;
-    if (!this.#settled && !liveOnly) section.entries.push(placed);
+    // Placed in place: a run has many events, and a copy of each is what they would cost most.
+    const placed = event as { -readonly [Key in keyof RunEvent]: RunEvent[Key] };
+    placed.at = this.#clock.now();
+    placed.runId = this.runId;
+    placed.path = this.path;
+    placed.seq = this.#live.next++;
+    if (!this.#settled && !liveOnly) section.entries.push(placed as RunEvent);
+    if (this.#sinks.length > 0) this.#tell(freezeJson({ ...placed }) as RunEvent);
+  }
+
+  #tell(event: RunEvent): void {
     const { waiting } = this.#live;
-    waiting.push(() => this.#context.run(() => this.#sink(placed)));
+    waiting.push(() =>
+      this.#context.run(() => {
+        for (const sink of this.#sinks) sink(event);
+      }),
+    );
     if (this.#live.isTelling) return;
     this.#live.isTelling = true;
     for (let tell = waiting.shift(); tell !== undefined; tell = waiting.shift()) tell();
@@ -91,8 +95,8 @@ export class EventLog {
 
   /** The log of a run nested in a call, placed where it starts; `also` hear of that run beside this log's sink. */
   nest(place: { path: string }, section: Section, also: readonly EventSink[] = []): EventLog {
-    const sink = also.length === 0 ? this.#sink : tellEach([this.#sink, ...also]);
-    const log = new EventLog({ runId: this.runId, path: place.path }, this.#clock, this.#live, sink);
+    const sinks = also.length === 0 ? this.#sinks : [...this.#sinks, ...also];
+    const log = new EventLog({ runId: this.runId, path: place.path }, this.#clock, this.#live, sinks);
     section.entries.push(log);
     return log;
   }
@@ -109,7 +113,12 @@ export class EventLog {
     for (const entry of section.entries) {
       if (entry instanceof EventLog) entry.#collect(entry.#root, into);
       else if (entry instanceof Section) this.#collect(entry, into);
-      else into.push(Object.freeze({ ...entry, seq: into.length }));
+      else {
+        // A nested run's stand in its own events, too, and have their place there.
+        const placed = Object.isFrozen(entry) ? { ...entry } : entry;
+        (placed as { seq: number }).seq = into.length;
+        into.push(freezeJson(placed));
+      }
     }
   }
 }
@@ -117,12 +126,4 @@ export class EventLog {
 /** A stretch of the canonical order. */
 export class Section {
   readonly entries: Entry[] = [];
-}
-
-function deepFreeze<T>(value: T): T {
-  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
-    Object.freeze(value);
-    for (const member of Object.values(value)) deepFreeze(member);
-  }
-  return value;
 }

@@ -3,6 +3,7 @@
  * (`Semantics 3.6`), and what went out without an outcome is settled, run again or told as unknown (`Semantics 11.2`).
  */
 
+import { copyJson } from "../base/copy-json.ts";
 import { isInstance } from "../base/is-instance.ts";
 import type { CallBegun } from "../journal/journal-entry.ts";
 import type { PendingCall } from "../protocol/gate.ts";
@@ -73,7 +74,7 @@ async function askTool(
   const { stop, report } = call.scope;
   const attempt = new Attempt(call, begun.attempt, () => {});
   try {
-    const check = await stop.race(Promise.resolve(call.tool?.validate(structuredClone(call.input))));
+    const check = await stop.race(Promise.resolve(call.tool?.validate(copyJson(call.input))));
     if (check?.ok !== true) return undefined;
     const found: unknown = await stop.ask(() => reconcile(check.args, attempt.context));
     const { landed, result } = found as { landed: unknown; result?: unknown };

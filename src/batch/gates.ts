@@ -7,6 +7,7 @@
  *
  * That calls come here one at a time, in call order, is the batch's business.
  */
+import { copyJson } from "../base/copy-json.ts";
 import { describeThrown } from "../base/describe-thrown.ts";
 import { isInstance } from "../base/is-instance.ts";
 import { showValue } from "../base/show-value.ts";
@@ -136,7 +137,7 @@ class Way {
 
   async #validate(): Promise<void> {
     const { tool } = this.#call;
-    const checked = tool.validate(structuredClone(this.#input));
+    const checked = tool.validate(copyJson(this.#input));
     const check = checked instanceof Promise ? await this.#gates.stop.race(checked) : checked;
     if (!check.ok) this.#fail(failed(this.#call, new ToolInputError(tool.name, check.problems)));
     this.#args = check.args;
@@ -270,7 +271,7 @@ class Way {
 
   #seen(): GateCall {
     const { id, name, position } = this.#call;
-    return { id, name, position, args: structuredClone(this.#input) };
+    return { id, name, position, args: copyJson(this.#input) };
   }
 
   #pending(reason: PendingCall["reason"]): PendingCall {
@@ -283,7 +284,7 @@ class Way {
       callId: id,
       tool: name,
       tenant,
-      args: structuredClone(this.#input),
+      args: copyJson(this.#input),
       reason,
       position,
       of,

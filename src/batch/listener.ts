@@ -1,6 +1,7 @@
 import { isInstance } from "../base/is-instance.ts";
 import { outsidePermits } from "../lanes/current-permit.ts";
 import type { RunEvent } from "../protocol/event.ts";
+import type { EventSink } from "./event-log.ts";
 
 /** A listener that never throws: what it throws goes to `report`, and loses nothing (`Semantics 2.12`). */
 export function listenerOf<T>(
@@ -19,11 +20,14 @@ export function listenerOf<T>(
   };
 }
 
-/** The same for events. What a listener starts is its own affair, also when a body's progress is what it was told of. */
-export function eventListenerOf(
+/**
+ * The same for events, of which there are none for nobody. What a listener starts is its own affair, also when a body's
+ * progress is what it was told of.
+ */
+export function eventListeners(
   onEvent: ((event: RunEvent) => void) | undefined,
   report: (error: unknown) => void,
-): (event: RunEvent) => void {
+): EventSink[] {
   const tell = listenerOf(onEvent, report);
-  return onEvent === undefined ? tell : (event) => outsidePermits(() => tell(event));
+  return onEvent === undefined ? [] : [(event) => outsidePermits(() => tell(event))];
 }

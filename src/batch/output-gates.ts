@@ -4,6 +4,7 @@
  * They see what a tool or a person brought; a call that failed has brought nothing. What throws or answers nonsense
  * counts against its own call: nothing that was not checked is shown to a model.
  */
+import { copyJson } from "../base/copy-json.ts";
 import { describeThrown } from "../base/describe-thrown.ts";
 import { isInstance } from "../base/is-instance.ts";
 import { showValue } from "../base/show-value.ts";
@@ -85,7 +86,14 @@ export function hasOutputGates({ scope }: Call): boolean {
 
 /** The result of a call that brought something. */
 export function resultOf(call: Call, { value, text }: Brought): ToolResult {
-  return { callId: call.id, name: call.name, status: "ok", content: text, value: copy(value), mayHaveLanded: false };
+  return {
+    callId: call.id,
+    name: call.name,
+    status: "ok",
+    content: text,
+    value: copyJson(value),
+    mayHaveLanded: false,
+  };
 }
 
 /** What it did is done; only what it brought is lost to the model. */
@@ -119,8 +127,5 @@ function nonsense(call: Call, who: string, expected: string, said: { readonly an
 }
 
 function seen({ id, name, position, input }: Call): GateCall {
-  return { id, name, position, args: structuredClone(input) };
+  return { id, name, position, args: copyJson(input) };
 }
-
-const copy = (value: unknown): unknown =>
-  typeof value === "object" && value !== null ? structuredClone(value) : value;

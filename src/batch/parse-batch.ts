@@ -1,3 +1,4 @@
+import { copyJson } from "../base/copy-json.ts";
 import type { ToolCall } from "../protocol/message.ts";
 import { parseArguments } from "../tools/parse-arguments.ts";
 import { ToolInputError, ToolNotFoundError } from "../tools/tool-errors.ts";
@@ -40,7 +41,7 @@ export function parseCall(
   const { position, of } = place;
   const most = scope.limits.maxCallsPerTurn;
   const tool = typeof asked.name === "string" ? scope.tools.get(asked.name) : undefined;
-  const made = { id: kept.id, name: kept.name, tool, input: structuredClone(kept.args), section: early?.section };
+  const made = { id: kept.id, name: kept.name, tool, input: copyJson(kept.args), section: early?.section };
   const call = new Call(scope, place, made);
   const { known } = call;
   if (known?.settled !== undefined) {

@@ -23,7 +23,7 @@ import { DeadlineConfig, type DeadlineOptions } from "./deadline-config.ts";
 import { DeafBodies } from "./deaf-bodies.ts";
 import { EventLog, liveOrder } from "./event-log.ts";
 import { checkLimits, type LimitOptions } from "./limits.ts";
-import { eventListenerOf, listenerOf } from "./listener.ts";
+import { eventListeners, listenerOf } from "./listener.ts";
 import { batchSideOf, type NestedRunner } from "./nested-runner.ts";
 import type { OnToolError, RunScope } from "./run-scope.ts";
 import { RunState } from "./run-state.ts";
@@ -168,7 +168,7 @@ function makeScope(
   const gates = checkGates("runBatch", options);
   const report = listenerOf(options.onError, () => {});
   const id = runId ?? ids.next("run");
-  const events = new EventLog({ runId: id, path: "0" }, clock, liveOrder(), eventListenerOf(options.onEvent, report));
+  const events = new EventLog({ runId: id, path: "0" }, clock, liveOrder(), eventListeners(options.onEvent, report));
   const scope: RunScope = {
     runId: id,
     path: "0",
@@ -195,6 +195,7 @@ function makeScope(
     recorder: undefined,
     history: undefined,
     startNested: side?.startNested,
+    owner: undefined,
     report,
   };
   return { scope, signal, runSeconds: deadlines.runSeconds };

@@ -61,6 +61,8 @@ export interface RunScope {
   readonly history: History | undefined;
   /** Runs an agent in a body; absent where nobody can. */
   readonly startNested: StartNested | undefined;
+  /** The runner whose run this is; nobody's, of a batch alone. */
+  readonly owner: object | undefined;
   /** Takes what a listener or a reducer threw when nobody else can. Never throws. */
   readonly report: (error: unknown) => void;
 }

@@ -1,3 +1,4 @@
+import { copyJson } from "../base/copy-json.ts";
 import { ConfigurationError } from "../base/errors.ts";
 import { isInstance } from "../base/is-instance.ts";
 import { plainJson } from "../base/plain-json.ts";
@@ -84,7 +85,7 @@ export class RunState {
   }
 
   #combine(key: string, reduce: Reducer, value: unknown): unknown {
-    return copyIn(`state.${key}`, reduce(copyOut(this.#values.get(key)), copyOut(value)));
+    return copyIn(`state.${key}`, reduce(copyJson(this.#values.get(key)), copyJson(value)));
   }
 
   /** The state as a plain object of its own. */
@@ -107,7 +108,7 @@ class CallState implements ToolState {
   get(key: string): unknown {
     const written = this.#delta.get(key);
     if (written === GONE) return undefined;
-    return copyOut(written === undefined ? this.#base.get(key) : written);
+    return copyJson(written === undefined ? this.#base.get(key) : written);
   }
 
   set(key: string, value: unknown): void {
@@ -153,16 +154,16 @@ function copyIn(path: string, value: unknown): unknown {
   }
 }
 
-/** What was copied in is plain JSON already, so that a structured clone is its copy. */
-function copyOut(value: unknown): unknown {
-  return typeof value === "object" && value !== null ? structuredClone(value) : value;
-}
-
 function asObject(values: ReadonlyMap<string, unknown>): Record<string, unknown> {
   const object: Record<string, unknown> = {};
   for (const [key, value] of values) {
     // A key named __proto__ is data, never a prototype.
-    Object.defineProperty(object, key, { value: copyOut(value), enumerable: true, writable: true, configurable: true });
+    Object.defineProperty(object, key, {
+      value: copyJson(value),
+      enumerable: true,
+      writable: true,
+      configurable: true,
+    });
   }
   return object;
 }

@@ -1,4 +1,3 @@
-import { derivedSignal } from "../base/abort-link.ts";
 import { AsyncContext, inItsOwnContext } from "../base/async-context.ts";
 import type { LanekeeperError } from "../base/errors.ts";
 
@@ -30,6 +29,7 @@ export class Stop {
   #reason: StopReason | undefined;
   #listeners = new Set<(reason: StopReason) => void>();
   #controller: AbortController | undefined;
+  readonly #lent = new Set<Lent>();
   readonly #context = new AsyncContext();
 
   /** Why, once it has fired. */
@@ -53,6 +53,8 @@ export class Stop {
     this.#context.run(() => {
       for (const listener of listeners) listener(reason);
       this.#controller?.abort(reason.error);
+      for (const lent of this.#lent) lent.abort(reason);
+      this.#lent.clear();
     });
     return true;
   }
@@ -97,6 +99,16 @@ export class Stop {
   }
 
   /**
+   * A signal of somebody's own, made when it is first looked at: what they leave listening on it goes with it, and does not
+   * pile up. It aborts after `signal` does, until it is let go of.
+   */
+  lend(): Lent {
+    const lent = new Lent(this, () => this.#lent.delete(lent));
+    this.#lent.add(lent);
+    return lent;
+  }
+
+  /**
    * What somebody else's code answers: thrown at once and rejected are one, and the signal it is given is of its own, so
    * that what it leaves listening does not pile up.
    *
@@ -104,14 +116,42 @@ export class Stop {
    */
   async ask<T>(code: (signal: AbortSignal) => T | PromiseLike<T>): Promise<T> {
     if (this.#reason !== undefined) throw STOPPED;
-    const { signal, unlink } = derivedSignal(this.signal);
+    const lent = this.lend();
     try {
-      const answer = await this.race(new Promise<T>((settle) => settle(inItsOwnContext(() => code(signal)))));
+      const answer = await this.race(new Promise<T>((settle) => settle(inItsOwnContext(() => code(lent.signal)))));
       if (this.#reason !== undefined) throw STOPPED;
       return answer;
     } finally {
-      unlink();
+      lent.letGo();
     }
+  }
+}
+
+/** A signal that {@link Stop.lend} gave away. */
+export class Lent {
+  readonly letGo: () => void;
+  readonly #stop: Stop;
+  #controller: AbortController | undefined;
+  #isOver = false;
+
+  constructor(stop: Stop, letGo: () => void) {
+    this.#stop = stop;
+    this.letGo = () => {
+      this.#isOver = true;
+      letGo();
+    };
+  }
+
+  get signal(): AbortSignal {
+    const isNew = this.#controller === undefined;
+    this.#controller ??= new AbortController();
+    const { reason } = this.#stop;
+    if (isNew && !this.#isOver && reason !== undefined) this.#controller.abort(reason.error);
+    return this.#controller.signal;
+  }
+
+  abort({ error }: StopReason): void {
+    this.#controller?.abort(error);
   }
 }
 

@@ -4,8 +4,8 @@ import { Activity } from "../batch/activity.ts";
 import { checkToolNames } from "../batch/check-tool-names.ts";
 import { currentAttempt } from "../batch/current-call.ts";
 import { DeafBodies } from "../batch/deaf-bodies.ts";
-import { EventLog, type EventSink, liveOrder, tellEach } from "../batch/event-log.ts";
-import { eventListenerOf } from "../batch/listener.ts";
+import { EventLog, type EventSink, liveOrder } from "../batch/event-log.ts";
+import { eventListeners } from "../batch/listener.ts";
 import { type NestedRunner, showBatchSide } from "../batch/nested-runner.ts";
 import { refusedInBody } from "../batch/refused-in-body.ts";
 import type { NestingCall, RunScope, StartNested } from "../batch/run-scope.ts";
@@ -62,8 +62,6 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
   readonly #toolsOf = new WeakMap<Agent<unknown>, ToolRegistry>();
   /** Runs that nobody else's run on this runner holds, and that have not settled. */
   readonly #active = new Set<Execution>();
-  /** The runs of this runner. */
-  readonly #scopes = new WeakSet<RunScope>();
   readonly #suspended: SuspendedRuns;
   #isClosed = false;
   #closing: Promise<void> = Promise.resolve();
@@ -260,13 +258,25 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
     { runId, tenant, claim, history }: { runId: string; tenant: string; claim?: Claim; history?: History },
     sink?: EventSink,
   ): Execution {
-    const { clock, onEvent } = this.#parts;
-    const tell = tellEach([onEvent, ...this.#sinks(given, sink)]);
-    const events = new EventLog({ runId, path: "0" }, clock, liveOrder(), tell);
+    const { clock, sinks } = this.#parts;
+    const all = [...sinks, ...this.#sinks(given, sink)];
+    const events = new EventLog({ runId, path: "0" }, clock, liveOrder(), all);
     const recorder = this.#suspended.recorder(runId, claim, (error) => execution.cancel(failure(error)));
-    const place = { runId, path: "0", depth: 0, tenant, context: given.context, activity: new Activity(), events };
-    const kept = { recorder, history, canSuspend: true, narrowings: [], isOutermost: true };
-    const execution = this.#execution(plan, given, { ...place, ...kept }, sink !== undefined);
+    const place = {
+      runId,
+      path: "0",
+      depth: 0,
+      tenant,
+      context: given.context,
+      activity: new Activity(),
+      events,
+      recorder,
+      history,
+      canSuspend: true,
+      narrowings: [],
+      isOutermost: true,
+    };
+    const execution = this.#execution(plan, given, place, sink !== undefined);
     return execution;
   }
 
@@ -319,7 +329,7 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
     const given = checkRunOptions(options);
     const { runId, tenant, depth, events, usage, context, recorder } = call.scope;
     // Below a batch, or a call of another runner, this runner's own do not know of it.
-    const isOwn = this.#scopes.has(call.scope);
+    const isOwn = call.scope.owner === this;
     if (!isOwn) this.#checkOpen();
     if (given.runId !== undefined && given.runId !== runId) {
       refuse("run.runId", "none in a nested run, which has its caller's", given.runId);
@@ -344,10 +354,7 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
       tenant,
       context: "context" in given ? given.context : context,
       activity: new Activity(call.activity),
-      events: events.nest({ path }, call.section, [
-        ...(isOwn ? [] : [this.#parts.onEvent]),
-        ...this.#sinks(given, sink),
-      ]),
+      events: events.nest({ path }, call.section, [...(isOwn ? [] : this.#parts.sinks), ...this.#sinks(given, sink)]),
       recorder: isContinued ? recorder : undefined,
       history,
       canSuspend: !isContinued || call.scope.canSuspend,
@@ -397,10 +404,22 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
     streams: boolean,
   ): Execution {
     const { lanes, limits, deadlines, dispatch, clock, gates, report } = this.#parts;
-    const { isOutermost, ...where } = place;
+    const { isOutermost } = place;
+    // Member by member: every run has one, and an object put together from others costs it many times as much.
     const scope: RunScope = {
-      ...where,
-      ...gates,
+      runId: place.runId,
+      path: place.path,
+      depth: place.depth,
+      tenant: place.tenant,
+      context: place.context,
+      activity: place.activity,
+      events: place.events,
+      recorder: place.recorder,
+      history: place.history,
+      canSuspend: place.canSuspend,
+      approver: gates.approver,
+      guardrails: gates.guardrails,
+      hooks: gates.hooks,
       tools,
       lanes,
       limits,
@@ -416,13 +435,13 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
       deafBodies: this.#deafBodies,
       nestedRuns: new Set(),
       startNested: this.#startNested,
+      owner: this,
     };
-    this.#scopes.add(scope);
     return new Execution({ scope, agent, provider, deadlines, messages, signal, isOutermost, streams });
   }
 
   #sinks({ onEvent }: RunOptions | ResumeOptions, sink: EventSink | undefined): EventSink[] {
-    const sinks: EventSink[] = onEvent === undefined ? [] : [eventListenerOf(onEvent, this.#parts.report)];
+    const sinks = eventListeners(onEvent, this.#parts.report);
     return sink === undefined ? sinks : [...sinks, sink];
   }
 

@@ -5,7 +5,8 @@
  * X2. Runs nested in its calls have settled before it does, so that its events and usage are whole.
  * X3. After it has settled nothing of it is left: no timer, no listener on the caller's signal.
  */
-import { derivedSignal, linkAbort } from "../base/abort-link.ts";
+import { linkAbort } from "../base/abort-link.ts";
+import { copyJson } from "../base/copy-json.ts";
 import { describeThrown } from "../base/describe-thrown.ts";
 import { CancelledError, ConfigurationError, errorJson, InternalError, LanekeeperError } from "../base/errors.ts";
 import { isInstance } from "../base/is-instance.ts";
@@ -26,6 +27,7 @@ import { ToolFailedError } from "../tools/tool-errors.ts";
 import { addUsage } from "./add-usage.ts";
 import type { Agent, InstructionsContext } from "./agent.ts";
 import { askModel, type DeltaSink } from "./ask-model.ts";
+import { copyMessages } from "./copy-messages.ts";
 import { askForRepair, readOutput } from "./read-output.ts";
 import type { Run } from "./run.ts";
 import { OutputInvalidError, ProviderError, TurnLimitExceededError } from "./runner-errors.ts";
@@ -261,17 +263,21 @@ export class Execution {
     const request: ModelRequest = {
       model: agent.model,
       instructions: typeof instructions === "string" ? instructions : await this.#instructions(instructions, turn),
-      messages: structuredClone(this.#messages),
-      tools: structuredClone(scope.tools.schemas()),
-      ...(agent.output === undefined ? {} : { output: structuredClone(agent.output.schema) }),
-      settings: structuredClone(agent.settings) as Record<string, unknown>,
+      messages: copyMessages(this.#messages),
+      tools: copyJson(scope.tools.schemas()),
+      ...(agent.output === undefined ? {} : { output: copyJson(agent.output.schema) }),
+      settings: copyJson(agent.settings) as Record<string, unknown>,
     };
     const { runId: id, path, tenant, recorder } = scope;
     // What went out before an answer that a crash cut off never was: the model is asked anew.
     if (this.#history?.unanswered === turn) recorder?.append({ kind: "calls_withdrawn", path, turn });
-    // Of its own: what a provider leaves listening on it goes with the request, and does not pile up on the run's.
-    const { signal, unlink } = derivedSignal(scope.stop.signal);
-    const call = { signal, run: { id, path, turn, agent: agent.name, tenant } };
+    const lent = scope.stop.lend();
+    const call = {
+      get signal() {
+        return lent.signal;
+      },
+      run: { id, path, turn, agent: agent.name, tenant },
+    };
     if (scope.stop.reason !== undefined) throw new Stopped();
     scope.events.emit({ kind: "model_requested", turn, model: agent.model });
     // The answer's place among the events is before that of its calls, also when some of those go out first.
@@ -302,7 +308,7 @@ export class Execution {
       return response;
     } finally {
       timer?.cancel();
-      unlink();
+      lent.letGo();
     }
   }
 
@@ -338,7 +344,7 @@ export class Execution {
         events.emit({ kind: "run_completed" });
         return;
       case "suspended":
-        events.emit({ kind: "run_suspended", pending: structuredClone(ending.outcome.pending) });
+        events.emit({ kind: "run_suspended", pending: copyJson(ending.outcome.pending) });
         return;
       case "failed":
         events.emit({ kind: "run_failed", error: errorJson(ending.error) });

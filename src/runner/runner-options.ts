@@ -6,8 +6,9 @@ import type { Random } from "../base/random.ts";
 import { type CheckedGates, checkGates } from "../batch/check-gates.ts";
 import { checkMembers } from "../batch/check-members.ts";
 import { DeadlineConfig, type DeadlineOptions } from "../batch/deadline-config.ts";
+import type { EventSink } from "../batch/event-log.ts";
 import { checkLimits, type LimitOptions, type Limits } from "../batch/limits.ts";
-import { eventListenerOf, listenerOf } from "../batch/listener.ts";
+import { eventListeners, listenerOf } from "../batch/listener.ts";
 import type { Dispatch } from "../batch/run-scope.ts";
 import type { Journal } from "../journal/journal.ts";
 import { ConcurrencyConfig, type ConcurrencyOptions } from "../lanes/concurrency-config.ts";
@@ -123,7 +124,7 @@ export interface CheckedRunner {
   readonly clock: Clock;
   readonly ids: Ids;
   /** Never throws. */
-  readonly onEvent: (event: RunEvent) => void;
+  readonly sinks: readonly EventSink[];
   /** Never throws. */
   readonly report: (error: unknown) => void;
 }
@@ -178,7 +179,7 @@ export function checkRunner(options: RunnerOptions): CheckedRunner {
     journal: options.journal,
     clock,
     ids,
-    onEvent: eventListenerOf(options.onEvent, report),
+    sinks: eventListeners(options.onEvent, report),
     report,
   };
 }

@@ -19,7 +19,7 @@ const show = (events: readonly RunEvent[]): string[] =>
 
 describe("Semantics 2.3: events stand in call order whatever finished first, and the stream shows them as they happen", () => {
   function log(sink: (event: RunEvent) => void = () => {}): EventLog {
-    return new EventLog({ runId: "run_1", path: "0" }, new FakeClock(), liveOrder(), sink);
+    return new EventLog({ runId: "run_1", path: "0" }, new FakeClock(), liveOrder(), [sink]);
   }
 
   it("keeps each call's events together, a nested run's inside its call", () => {
