@@ -5,7 +5,7 @@ import { AsyncResource } from "node:async_hooks";
  * it. What the code itself enters its storages with stays in here.
  */
 export class AsyncContext {
-  readonly #resource = new AsyncResource("Lanekeeper", { requireManualDestroy: true });
+  readonly #resource = new AsyncResource("Lanekeeper");
 
   run<T>(code: () => T): T {
     return this.#resource.runInAsyncScope(code);

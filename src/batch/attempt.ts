@@ -36,6 +36,7 @@ import { refusedInBody } from "./refused-in-body.ts";
 import type { NestedRun, NestingCall, RunScope } from "./run-scope.ts";
 import type { Delta } from "./run-state.ts";
 import type { StopReason } from "./stop.ts";
+import type { Whole } from "./whole.ts";
 
 /** How an attempt ended when nothing stopped it. */
 export type AttemptEnd =
@@ -108,6 +109,14 @@ export class Attempt implements NestingCall {
     // The run that is about to stand below it is told of after it.
     this.tellStart();
     return this.call.nextNestedPath();
+  }
+
+  get nestedKey(): string {
+    return this.call.nestedKey;
+  }
+
+  get whole(): Whole | undefined {
+    return this.call.whole;
   }
 
   // What the lanes tell of who holds a place; the body cannot write to it.

@@ -37,8 +37,9 @@ import { hasOutputGates, lost, passOutputGates, resultOf } from "./output-gates.
 import { parseBatch } from "./parse-batch.ts";
 import { stepOf } from "./phases.ts";
 import type { RunScope } from "./run-scope.ts";
-import { failure, Stopped, type StopReason } from "./stop.ts";
+import { failure, Stop, Stopped, type StopReason } from "./stop.ts";
 import { neverDispatched } from "./verdict.ts";
+import { Whole } from "./whole.ts";
 
 /** What a turn asks for. */
 export interface BatchRequest {
@@ -68,7 +69,7 @@ export interface BatchOutcome {
 /** Runs one batch. Never rejects: what stops the run is `scope.stop`'s to say. */
 export async function runCalls(scope: RunScope, request: BatchRequest): Promise<BatchOutcome> {
   const batch = request.early?.batch ?? new Batch(scope, request.turn);
-  const { calls, transcript } = parseBatch(scope, request, batch.calls);
+  const calls = parseBatch(scope, request, batch.calls);
   await batch.finish(calls, request.refusal);
   const results = batch.results();
   const pending = calls.flatMap((call) => (call.result === undefined ? call.waitsFor : []));
@@ -82,12 +83,12 @@ export async function runCalls(scope: RunScope, request: BatchRequest): Promise<
     for (const call of calls) call.stop(reason);
     return batch.results();
   };
-  return { calls: transcript.map((kept, at) => shownOf(calls[at] as Call, kept)), results, pending, answerAll };
+  return { calls: calls.map(shownOf), results, pending, answerAll };
 }
 
 /** A call as the transcript keeps it: with what somebody who approved it made of its arguments, since that is what ran. */
-function shownOf({ approved }: Call, kept: ToolCall): ToolCall {
-  return approved === undefined ? kept : { ...kept, args: copyJson(approved) };
+function shownOf({ asked, approved }: Call): ToolCall {
+  return approved === undefined ? asked : { ...asked, args: copyJson(approved) };
 }
 
 export class Batch implements CallsBatch {
@@ -102,28 +103,22 @@ export class Batch implements CallsBatch {
   readonly #asked: Feed<Call> = new Feed();
   readonly #gated: Feed<Call> = new Feed();
   readonly #failures: Call[] = [];
-  /** Set by the first failure under `fail_run`: nothing goes out any more, and the stop is on its way. */
-  #closed = false;
   /** The model's response came out otherwise: the batch never was. */
   #isWithdrawn = false;
   /** While a reducer runs. */
   #isMerging = false;
   /** Calls before this position have been through the output gates. */
   #resolved = 0;
-  /** Whether the model has asked for all that it will. */
-  #isWhole = false;
-  #tellWhole: () => void = () => {};
-  readonly #whole: Promise<void> = new Promise((resolve) => {
-    this.#tellWhole = resolve;
-  });
-  /** Ends the waits of calls that went out before the response was whole. */
-  #early: AbortController | undefined;
+  readonly #whole: Whole;
+  /** What gates said against calls of a response that may yet come out otherwise. */
+  readonly #undecided: { readonly call: Call; readonly outcome: GateOutcome }[] = [];
   #working: Promise<unknown> | undefined;
 
   /** `gate` is that of a batch that was withdrawn. */
   constructor(scope: RunScope, turn: number, gate: OneAtATime = new OneAtATime()) {
     this.#scope = scope;
     this.#gate = gate;
+    this.#whole = new Whole(scope.wholeAbove);
     this.turn = scope.lanes.turn(scope.narrowings.at(-1), { name: `${scope.runId}/${scope.path}/${turn}` });
     const { stop, tenant, runId, path, context } = scope;
     this.#dispatcher = new Dispatcher(scope, this);
@@ -139,14 +134,9 @@ export class Batch implements CallsBatch {
     return this.#calls.flatMap(({ result }) => result ?? []);
   }
 
-  /** What ends a call's wait for lanes. */
-  get waitSignal(): AbortSignal {
-    return this.#early?.signal ?? this.#scope.stop.signal;
-  }
-
   /** Takes the next call up while the model goes on to stream others. */
   take(call: Call): void {
-    this.#early ??= new AbortController();
+    call.early = new Stop();
     this.#push(call);
     this.#working ??= this.#work();
   }
@@ -158,12 +148,18 @@ export class Batch implements CallsBatch {
   async finish(calls: readonly Call[], refusal?: string): Promise<void> {
     const { activity } = this.#scope;
     const ceiling = this.#startCeiling();
-    for (const call of this.#calls) {
+    const early = [...this.#calls];
+    for (const call of early) {
       call.of = calls.length;
-      if (refusal !== undefined && !call.wasDispatched) call.settle(neverDispatched(call, refusal));
+      if (refusal !== undefined && !call.wasDispatched) this.#takeBack(call, refusal);
     }
-    for (const call of calls.slice(this.#calls.length)) this.#push(call);
-    this.#endWaits(refusal !== undefined);
+    for (const call of early) if (!call.wasDispatched) this.#noteVerdict(call);
+    for (const { call, outcome } of this.#undecided) if (call.result === undefined) this.#afterGates(call, outcome);
+    for (const call of calls.slice(early.length)) {
+      this.#push(call);
+      this.#noteVerdict(call);
+    }
+    this.#whole.complete();
     this.#asked.end();
     this.#working ??= this.#work();
     // From here the batch says itself what it does.
@@ -178,8 +174,8 @@ export class Batch implements CallsBatch {
   withdraw(): boolean {
     if (this.#calls.some(({ wasDispatched }) => wasDispatched)) return false;
     this.#isWithdrawn = true;
-    for (const call of this.#calls) call.settle(neverDispatched(call, "the model's response came out otherwise"));
-    this.#endWaits(true);
+    for (const call of this.#calls) this.#takeBack(call, "the model's response came out otherwise");
+    this.#whole.complete();
     this.#asked.end();
     this.#gated.end();
     return true;
@@ -191,16 +187,24 @@ export class Batch implements CallsBatch {
   }
 
   #push(call: Call): void {
+    call.whole = this.#whole;
     this.#calls.push(call);
     this.#asked.push(call);
+    // Whoever heard that it was asked for may have stopped the run, and then its stop has been and gone.
+    const { reason } = this.#scope.stop;
+    if (this.#working !== undefined && reason !== undefined) call.stop(reason);
+  }
+
+  /** What is wrong with a call itself is a failure like any other. */
+  #noteVerdict(call: Call): void {
     if (call.result?.status === "error" || call.result?.status === "indeterminate") this.#noteFailure(call);
   }
 
-  #endWaits(areInVain: boolean): void {
-    this.#isWhole = true;
-    this.#tellWhole();
-    // A wait in the lanes goes on, but for one that a refusal has made vain.
-    if (areInVain) this.#early?.abort();
+  /** Answers an early call that has not gone out, and ends its waits for gates and lanes. */
+  #takeBack(call: Call, why: string): void {
+    const result = neverDispatched(call, why);
+    call.settle(result);
+    call.early?.fire(failure(result.error as LanekeeperError));
   }
 
   async #work(): Promise<void> {
@@ -260,7 +264,8 @@ export class Batch implements CallsBatch {
 
   async #passGates(): Promise<void> {
     const { approver, guardrails, hooks, stop, activity } = this.#scope;
-    const gates: Gates = { approver, guardrails, hooks, context: this.#gateContext, stop, activity };
+    const endRun = (error: LanekeeperError): void => void stop.fire(failure(error));
+    const gates: Gates = { approver, guardrails, hooks, context: this.#gateContext, stop, endRun, activity };
     for (;;) {
       const more = this.#asked.more();
       if (more !== undefined) await this.#idly(more);
@@ -270,15 +275,38 @@ export class Batch implements CallsBatch {
       const { tool } = call;
       if (call.result === undefined && tool !== undefined) {
         // Nobody is asked about a response that may yet be cut off.
-        if (!this.#isWhole && mayWaitForSomebody(tool)) await this.#idly(this.#whole);
-        const outcome = await this.#oneAtATime(() => gateCall(call, tool, gates));
+        if (!this.#whole.isAll && mayWaitForSomebody(tool)) {
+          await this.#idly(this.#whole.untilAll());
+          await this.unlessClosed();
+        }
+        const outcome = await this.#passGate(call, tool, gates);
         // Whoever was told of the last gate may have stopped the run: then the call has its verdict.
         if (stop.reason !== undefined) throw new Stopped();
-        if (outcome !== undefined && call.result === undefined) this.#afterGates(call, outcome);
+        if (outcome !== undefined && call.result === undefined) {
+          const isAgainst = outcome.kind === "failed" || outcome.kind === "refused";
+          if (isAgainst && !this.#whole.isHere) this.#undecided.push({ call, outcome });
+          else this.#afterGates(call, outcome);
+        }
       }
       this.#gated.push(call);
     }
     this.#gated.end();
+  }
+
+  /** Nothing for a call that stands behind its gates already, or that got its verdict meanwhile. */
+  async #passGate(call: Call, tool: Tool, gates: Gates): Promise<GateOutcome | undefined> {
+    const { early = gates.stop } = call;
+    try {
+      return await this.#oneAtATime(async () => {
+        if (call.result === undefined) return gateCall(call, tool, { ...gates, stop: early });
+        return undefined;
+      });
+    } catch (ended) {
+      // A call that was taken back ends its own way through the gates alone.
+      if (isInstance(ended, Stopped) && this.#scope.stop.reason === undefined && call.result !== undefined)
+        return undefined;
+      throw ended;
+    }
   }
 
   #afterGates(call: Call, outcome: GateOutcome): void {
@@ -335,18 +363,22 @@ export class Batch implements CallsBatch {
   async #runPhases(): Promise<void> {
     let phase: Call[] = [];
     let running: Promise<void>[] = [];
+    let isHeldBack = false;
     for (;;) {
       const more = this.#gated.more();
       if (more !== undefined) await this.#idly(more);
       const call = this.#gated.take();
       const step = call === undefined ? "holds_back" : stepOf(call, phase);
-      if (step === "passes") continue;
-      if (step !== "joins" && phase.length > 0) {
+      // What comes behind a call that holds back only goes through its gates.
+      if (call !== undefined && (step === "passes" || isHeldBack)) continue;
+      if (step !== "joins" && phase.length > 0 && !isHeldBack) {
         await this.#endPhase(phase, running);
         // A run below it waits for somebody: what the model asked for after it is held back (`Semantics 3.5`).
-        if (phase.some(({ state, parallelSafe }) => state === "suspended" && !parallelSafe)) break;
+        isHeldBack = phase.some(({ state, parallelSafe }) => state === "suspended" && !parallelSafe);
       }
-      if (call === undefined || step === "holds_back") break;
+      if (call === undefined) break;
+      if (step === "holds_back") isHeldBack = true;
+      if (isHeldBack) continue;
       if (step === "begins") {
         await this.#untilGone(phase);
         phase = [];
@@ -362,7 +394,7 @@ export class Batch implements CallsBatch {
 
   /** Before the response is whole only what may be called again goes out (`Semantics 3.10`). */
   #send(call: Call): Promise<void> {
-    const isHeld = !this.#isWhole && !(call.tool?.idempotent === true && call.parallelSafe);
+    const isHeld = !this.#whole.isAll && !(call.tool?.idempotent === true && call.parallelSafe);
     const sent = isHeld ? this.#sendOnceWhole(call) : this.#dispatcher.run(call);
     // It is heard where its phase ends.
     sent.catch(() => {});
@@ -370,7 +402,7 @@ export class Batch implements CallsBatch {
   }
 
   async #sendOnceWhole(call: Call): Promise<void> {
-    await this.#scope.stop.until(this.#whole);
+    await this.#scope.stop.until(this.#whole.untilAll());
     if (this.isOpen) await this.#dispatcher.run(call);
   }
 
@@ -408,6 +440,7 @@ export class Batch implements CallsBatch {
   /** `content` is what the model is shown instead of what the call brought. */
   #merge(call: Call, brought: Brought, content?: string): void {
     const { delta } = brought;
+    const wasStopped = this.#scope.stop.reason !== undefined;
     this.#isMerging = true;
     try {
       if (delta !== undefined) this.#scope.state.merge(delta);
@@ -421,7 +454,7 @@ export class Batch implements CallsBatch {
     const result = resultOf(call, brought);
     call.settle(content === undefined ? result : { ...result, content }, delta);
     // A reducer may have stopped the run: those behind its call are merged behind it.
-    if (this.#scope.stop.reason !== undefined) for (const other of this.#calls) this.conclude(other);
+    if (!wasStopped && this.#scope.stop.reason !== undefined) for (const other of this.#calls) this.conclude(other);
   }
 
   fail(call: Call, result: ToolResult): void {
@@ -433,8 +466,7 @@ export class Batch implements CallsBatch {
   #noteFailure(call: Call): void {
     if (this.#scope.onToolError !== "fail_run" || call.result === undefined) return;
     this.#failures.push(call);
-    if (this.#closed) return;
-    this.#closed = true;
+    if (!this.#scope.closing.close()) return;
     setImmediate(() => {
       const first = this.#failures.reduce((a, b) => (b.position < a.position ? b : a));
       const error = first.result?.error as LanekeeperError;
@@ -446,7 +478,7 @@ export class Batch implements CallsBatch {
   async unlessClosed(): Promise<void> {
     const { stop } = this.#scope;
     if (stop.reason !== undefined || this.#isWithdrawn) throw new Stopped();
-    if (this.#closed) await stop.race(new Promise<never>(() => {}));
+    if (this.#scope.closing.isClosed) await stop.race(new Promise<never>(() => {}));
   }
 
   /** The run stops: what a call has brought is its result. */
@@ -458,7 +490,7 @@ export class Batch implements CallsBatch {
 
   /** Whether anything may still go out. */
   get isOpen(): boolean {
-    return !this.#closed && !this.#isWithdrawn && this.#scope.stop.reason === undefined;
+    return !this.#scope.closing.isClosed && !this.#isWithdrawn && this.#scope.stop.reason === undefined;
   }
 
   /** The run stops (B2). */
@@ -470,7 +502,7 @@ export class Batch implements CallsBatch {
     const open = this.#calls.flatMap(({ attempt }) => (attempt?.close() === true ? attempt : []));
     for (const attempt of open) attempt.cancelNested(reason);
     for (const attempt of open) attempt.abort(reason.error);
-    this.#early?.abort(reason.error);
+    for (const { early } of this.#calls) early?.fire(reason);
   }
 }
 

@@ -1,15 +1,18 @@
+import { copyJson } from "../base/copy-json.ts";
 import { errorJson, type LanekeeperError, restoreError } from "../base/errors.ts";
 import type { CallHistory } from "../journal/history.ts";
 import type { RecordedResult } from "../journal/journal-entry.ts";
 import type { PendingCall } from "../protocol/gate.ts";
+import type { ToolCall } from "../protocol/message.ts";
 import type { ToolResult } from "../protocol/tool-result.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { Attempt } from "./attempt.ts";
 import type { Section, UnplacedToolEvent, Without } from "./event-log.ts";
 import type { RunScope } from "./run-scope.ts";
 import { type Delta, recordDelta } from "./run-state.ts";
-import type { StopReason } from "./stop.ts";
+import type { Stop, StopReason } from "./stop.ts";
 import { neverDispatched, stoppedInFlight } from "./verdict.ts";
+import type { Whole } from "./whole.ts";
 
 /** An event of a call before the call has signed it. */
 export type CallNote = Without<UnplacedToolEvent, "callId" | "tool" | "tenant" | "turn" | "position">;
@@ -44,6 +47,8 @@ const MOST_NOTES = 1_000;
  */
 export class Call {
   readonly scope: RunScope;
+  /** As the model asked, in a form that vendors accept. */
+  readonly asked: ToolCall;
   readonly id: string;
   readonly name: string;
   readonly turn: number;
@@ -62,6 +67,10 @@ export class Call {
   state: "ready" | "suspended" | "answered" = "answered";
   /** What somebody outside must answer before it can go on; of an `agentTool` call, everything below it. */
   waitsFor: readonly PendingCall[] = [];
+  /** Whether the model has asked for all that it will, in its turn and above. */
+  whole: Whole | undefined;
+  /** Of a call that was taken up while the model streamed: ends its waits for gates and lanes. */
+  early: Stop | undefined;
   /** The attempt that was dispatched last. */
   attempt: Attempt | undefined;
   brought: Brought | undefined;
@@ -76,25 +85,22 @@ export class Call {
   constructor(
     scope: RunScope,
     place: CallPlace,
-    asked: {
-      id: string;
-      name: string;
-      tool: Tool | undefined;
-      input: Record<string, unknown>;
-      /** Where its events stand: by default, the next place in its run's. */
-      section?: Section | undefined;
-    },
+    asked: ToolCall & { readonly args: Record<string, unknown> },
+    tool: Tool | undefined,
+    /** Where its events stand: by default, the next place in its run's. */
+    section?: Section,
   ) {
     this.scope = scope;
     this.turn = place.turn;
     this.position = place.position;
     this.of = place.of;
+    this.asked = asked;
     this.id = asked.id;
     this.name = asked.name;
-    this.tool = asked.tool;
-    this.input = asked.input;
+    this.tool = tool;
+    this.input = copyJson(asked.args);
     this.approved = this.known?.gated?.approved;
-    this.section = scope.events.openSection(asked.section);
+    this.section = scope.events.openSection(section);
   }
 
   /** What is known of it from before a resume. */
@@ -124,7 +130,15 @@ export class Call {
 
   /** What names it among all calls of all runs: the same in every attempt and after a resume (`Semantics 7.6`). */
   get key(): string {
-    return `${this.scope.runId}/${this.firstNestedPath}`;
+    // A call of a turn that was asked for anew is another one, also at the same place.
+    const withdrawals = this.scope.withdrawals.get(this.turn) ?? 0;
+    const again = withdrawals === 0 ? "" : `~${withdrawals + 1}`;
+    return `${this.scope.key}/${this.turn}.${this.position}${again}`;
+  }
+
+  /** The key of the run nested in it last. */
+  get nestedKey(): string {
+    return this.#nestedRuns === 1 ? this.key : `${this.key}:${this.#nestedRuns}`;
   }
 
   /** The path of the first run nested in it: `0/2.1`. */

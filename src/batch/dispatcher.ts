@@ -26,8 +26,6 @@ import { failed, neverDispatched } from "./verdict.ts";
 /** The batch, as one of its calls sees it. */
 export interface CallsBatch {
   readonly turn: Turn;
-  /** What ends a call's wait for its lanes. */
-  readonly waitSignal: AbortSignal;
   /** Whether anything may still go out. */
   readonly isOpen: boolean;
   /** Goes on while the batch may; waits for the stop that is on its way when it may not. Rejects with `Stopped`. */
@@ -120,7 +118,7 @@ export class Dispatcher {
     const { activity, lanes, stop } = this.#scope;
     activity.turn("busy", "lanes");
     try {
-      return await lanes.acquire(this.#laneRequest(call), { signal: this.#batch.waitSignal, holder: attempt });
+      return await lanes.acquire(this.#laneRequest(call), { signal: (call.early ?? stop).signal, holder: attempt });
     } catch (threw) {
       if (stop.reason !== undefined) throw new Stopped();
       if (call.result !== undefined) return undefined;

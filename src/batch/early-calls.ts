@@ -39,31 +39,39 @@ export class EarlyCalls {
     return this.#batch;
   }
 
-  /** Takes the next call. One whose id is not its own yet, and all after it, wait for the whole response. */
+  /** Takes the next call. One whose id is not its own yet, or that cannot be run, and all after it, wait for the whole response. */
   offer(asked: ToolCall): void {
     const { id } = asked;
     const position = this.#offered.length;
     const isItsOwn = isId(id) && !this.#seenIds.has(id) && !this.#ids.has(id);
-    if (!isItsOwn || position >= this.#scope.limits.maxCallsPerTurn) this.#isShut = true;
+    const vendors = vendorCall(asked, id);
+    // What is wrong with a call is told once the response says that it is one.
+    const isSound = vendors.problem === undefined && this.#scope.tools.get(asked.name) !== undefined;
+    if (!isItsOwn || !isSound || position >= this.#scope.limits.maxCallsPerTurn) this.#isShut = true;
     if (this.#isShut || this.#scope.stop.reason !== undefined) return;
     this.#ids.add(id);
     this.#offered.push(asked);
     const place = { turn: this.#turn, position, of: position + 1 };
     this.#batch ??= new Batch(this.#scope, this.#turn);
-    this.#batch.take(parseCall(this.#scope, { early: this }, place, asked, vendorCall(asked, id)));
+    this.#batch.take(parseCall(this.#scope, { early: this }, place, asked, vendors));
   }
 
   /** Whether the response goes on from what it streamed; if not, everything is taken back where nothing has gone out. */
   isBorneOut(calls: readonly ToolCall[]): boolean {
     if (this.#offered.every((call, position) => isSame(call, calls[position]))) return true;
     if (this.#batch?.withdraw() !== true) return false;
-    const { recorder, path } = this.#scope;
-    recorder?.append({ kind: "calls_withdrawn", path, turn: this.#turn });
+    withdrawCalls(this.#scope, this.#turn);
     this.section.entries.length = 0;
     this.#offered.length = 0;
     this.#batch = this.#batch.another(this.#turn);
     return true;
   }
+}
+
+/** Writes down that a turn's calls never were. Those that come in their place have other keys (`Semantics 7.6`). */
+export function withdrawCalls({ recorder, path, withdrawals }: RunScope, turn: number): void {
+  withdrawals.set(turn, (withdrawals.get(turn) ?? 0) + 1);
+  recorder?.append({ kind: "calls_withdrawn", path, turn });
 }
 
 function isSame(offered: ToolCall, call: ToolCall | undefined): boolean {

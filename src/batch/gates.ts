@@ -18,7 +18,7 @@ import type { Tool } from "../tools/tool.ts";
 import { ToolFailedError, ToolInputError } from "../tools/tool-errors.ts";
 import type { Activity } from "./activity.ts";
 import { GuardrailViolationError } from "./batch-errors.ts";
-import { failure, type Stop, Stopped } from "./stop.ts";
+import { type Stop, Stopped } from "./stop.ts";
 import { denied, failed, neverDispatched } from "./verdict.ts";
 
 /** The gates of a run and on whose behalf they are asked. */
@@ -27,7 +27,10 @@ export interface Gates {
   readonly guardrails: readonly Guardrail[];
   readonly hooks: readonly Hook[];
   readonly context: GateContext;
+  /** What ends the waits. */
   readonly stop: Stop;
+  /** Ends the run. */
+  readonly endRun: (error: GuardrailViolationError) => void;
   /** The run's: while a person is asked it waits for people. */
   readonly activity: Activity;
 }
@@ -164,7 +167,7 @@ class Way {
     if (typeof endRun === "string") {
       this.#note("gate_refused", `${who} ended the run`);
       const error = new GuardrailViolationError(guardrail.name, endRun);
-      this.#gates.stop.fire(failure(error));
+      this.#gates.endRun(error);
       throw new Stopped();
     }
     if (typeof refuse === "string") this.#refuse(who, refuse);

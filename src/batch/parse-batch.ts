@@ -1,4 +1,3 @@
-import { copyJson } from "../base/copy-json.ts";
 import type { ToolCall } from "../protocol/message.ts";
 import { parseArguments } from "../tools/parse-arguments.ts";
 import { ToolInputError, ToolNotFoundError } from "../tools/tool-errors.ts";
@@ -10,24 +9,17 @@ import { failed, neverDispatched, outcomeUnknown } from "./verdict.ts";
 
 /**
  * Reads a turn's calls (`Semantics 2.5`, `2.9`, `2.10`): a bad one has its verdict when this returns, and the others are
- * ready for their gates. `transcript` holds each call in a form that vendors accept; `early` are the first ones, which
- * were read before.
+ * ready for their gates. `early` are the first ones, which were read before.
  */
-export function parseBatch(
-  scope: RunScope,
-  request: BatchRequest,
-  early: readonly Call[],
-): { calls: Call[]; transcript: ToolCall[] } {
+export function parseBatch(scope: RunScope, request: BatchRequest, early: readonly Call[]): Call[] {
   const read = Array.from(request.calls, readOnce);
   const ids = assignCallIds(read, request.turn, request.seenIds);
-  const transcript: ToolCall[] = [];
-  const calls = read.map((asked, position) => {
-    const vendors = vendorCall(asked, ids[position] as string);
-    transcript.push(vendors.call);
+  return read.map((asked, position) => {
+    const known = early[position];
+    if (known !== undefined) return known;
     const place = { turn: request.turn, position, of: read.length };
-    return early[position] ?? parseCall(scope, request, place, asked, vendors);
+    return parseCall(scope, request, place, asked, vendorCall(asked, ids[position] as string));
   });
-  return { calls, transcript };
 }
 
 /** Reads one call: a bad one has its verdict when this returns. */
@@ -41,8 +33,7 @@ export function parseCall(
   const { position, of } = place;
   const most = scope.limits.maxCallsPerTurn;
   const tool = typeof asked.name === "string" ? scope.tools.get(asked.name) : undefined;
-  const made = { id: kept.id, name: kept.name, tool, input: copyJson(kept.args), section: early?.section };
-  const call = new Call(scope, place, made);
+  const call = new Call(scope, place, kept, tool, early?.section);
   const { known } = call;
   if (known?.settled !== undefined) {
     call.restore(known.settled.result);

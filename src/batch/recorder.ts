@@ -58,9 +58,8 @@ export class Recorder {
   async release(how: Release): Promise<void> {
     if (how.status === "suspended" || this.#parts.isLive) await this.#write();
     if (this.#lost !== undefined) {
-      // What was recorded stays, and whoever can record may go on with it.
-      if (this.#claim !== undefined)
-        await this.#parts.journal.release(this.#claim, { status: "unchanged" }).catch(() => {});
+      // What was recorded stays, and whoever can record may go on with it. Nobody waits for a journal that has failed.
+      if (this.#claim !== undefined) void this.#letGo(this.#claim);
       throw this.#lost;
     }
     if (this.#claim === undefined) return;
@@ -69,6 +68,14 @@ export class Recorder {
     } catch (threw) {
       this.#lost = fromJournal(this.#parts.runId, threw);
       throw this.#lost;
+    }
+  }
+
+  async #letGo(claim: Claim): Promise<void> {
+    try {
+      await this.#parts.journal.release(claim, { status: "unchanged" });
+    } catch {
+      // It is told already that it fails.
     }
   }
 

@@ -19,6 +19,7 @@ import { DeadlineExceededError } from "./batch-errors.ts";
 import { checkGates } from "./check-gates.ts";
 import { checkMembers } from "./check-members.ts";
 import { checkToolNames } from "./check-tool-names.ts";
+import { Closing } from "./closing.ts";
 import { DeadlineConfig, type DeadlineOptions } from "./deadline-config.ts";
 import { DeafBodies } from "./deaf-bodies.ts";
 import { EventLog, liveOrder } from "./event-log.ts";
@@ -172,6 +173,9 @@ function makeScope(
   const scope: RunScope = {
     runId: id,
     path: "0",
+    key: `${id}/0`,
+    withdrawals: new Map(),
+    wholeAbove: undefined,
     depth: 0,
     tenant,
     context,
@@ -184,6 +188,7 @@ function makeScope(
     toolCallSeconds: deadlines.toolCallSeconds,
     clock,
     stop: new Stop(),
+    closing: new Closing(),
     activity: new Activity(),
     events,
     state: new RunState(),

@@ -8,12 +8,14 @@ import type { Usage } from "../protocol/usage.ts";
 import type { AgentLike, NestedRunOptions, RunLike } from "../tools/tool-context.ts";
 import type { ToolRegistry } from "../tools/tool-registry.ts";
 import type { Activity } from "./activity.ts";
+import type { Closing } from "./closing.ts";
 import type { DeafBodies } from "./deaf-bodies.ts";
 import type { EventLog, Section } from "./event-log.ts";
 import type { Limits } from "./limits.ts";
 import type { Recorder } from "./recorder.ts";
 import type { RunState } from "./run-state.ts";
 import type { Stop, StopReason } from "./stop.ts";
+import type { Whole } from "./whole.ts";
 
 /** What becomes of a run one of whose calls fails (`Semantics 7.1`). */
 export type OnToolError = "surface_to_model" | "fail_run";
@@ -26,6 +28,12 @@ export interface RunScope {
   /** The outermost run's. */
   readonly runId: string;
   readonly path: string;
+  /** What the keys of its calls begin with: in every process the same, and no other run's. */
+  readonly key: string;
+  /** How often the calls of a turn were taken back, by turn. */
+  readonly withdrawals: Map<number, number>;
+  /** Whether the models above have asked for all that they will; absent in an outermost run. */
+  readonly wholeAbove: Whole | undefined;
   /** How many runs stand above. */
   readonly depth: number;
   readonly tenant: string;
@@ -42,6 +50,7 @@ export interface RunScope {
   readonly toolCallSeconds: number | undefined;
   readonly clock: Clock;
   readonly stop: Stop;
+  readonly closing: Closing;
   readonly activity: Activity;
   readonly events: EventLog;
   readonly state: RunState;
@@ -87,6 +96,10 @@ export interface NestingCall {
   readonly section: Section;
   /** Takes the next path below the call. */
   nextNestedPath(): string;
+  /** The key of the run that took the last one. */
+  readonly nestedKey: string;
+  /** Whether the models of the call and those above have asked for all that they will. */
+  readonly whole: Whole | undefined;
   /** Runs code in the call's body: what it asks of the lanes works on the call's places. */
   enter<T>(code: () => T): T;
   /** Ties a run to the call: cancelled with the call's verdict. */

@@ -34,6 +34,8 @@ export interface RunHistory {
   readonly spent: readonly Usage[];
   /** What calls wrote to the run's state, in the order in which it was merged. */
   readonly deltas: readonly RecordedDelta[];
+  /** How often the calls of a turn were taken back, by turn. */
+  readonly withdrawals: ReadonlyMap<number, number>;
   /** The turn whose calls went out before its answer was whole, when that never came: they have been left out here. */
   readonly unanswered: number | undefined;
   call(turn: number, position: number): CallHistory | undefined;
@@ -50,8 +52,10 @@ export class History {
   constructor(entries: readonly JournalEntry[]) {
     for (const entry of entries) {
       if (entry.kind === "run_begun") this.#runs.set(entry.path, new FoldedRun(entry));
-      else if (entry.kind === "calls_withdrawn") this.#leaveOut(entry.path, entry.turn);
-      else this.#runs.get(entry.path)?.take(entry);
+      else if (entry.kind === "calls_withdrawn") {
+        this.#leaveOut(entry.path, entry.turn);
+        this.#runs.get(entry.path)?.countWithdrawal(entry.turn);
+      } else this.#runs.get(entry.path)?.take(entry);
     }
     for (const [path, run] of this.#runs) {
       run.unanswered = run.unansweredTurn();
@@ -112,6 +116,7 @@ function placeOf(path: string): CallPlace {
 class FoldedRun implements RunHistory {
   readonly begun: RunBegun;
   readonly answers = new Map<number, ModelAnswered>();
+  readonly withdrawals = new Map<number, number>();
   unanswered: number | undefined;
   #settled: CallSettled[] = [];
   readonly #calls = new Map<string, CallHistory>();
@@ -142,7 +147,15 @@ class FoldedRun implements RunHistory {
     return undefined;
   }
 
+  countWithdrawal(turn: number): void {
+    this.withdrawals.set(turn, (this.withdrawals.get(turn) ?? 0) + 1);
+  }
+
   leaveOut(turn: number): void {
+    // What its runs took was taken.
+    for (const [key, { below, ...spent }] of this.#spent) {
+      if (below !== undefined && placeOf(below).turn === turn) this.#spent.set(key, spent);
+    }
     for (const key of this.#calls.keys()) if (key.startsWith(`${turn}.`)) this.#calls.delete(key);
     this.#settled = this.#settled.filter((settled) => settled.turn !== turn);
   }

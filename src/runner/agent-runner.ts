@@ -2,6 +2,7 @@ import { CancelledError, ConfigurationError } from "../base/errors.ts";
 import { checkOptions, readable, refuse } from "../base/option-checks.ts";
 import { Activity } from "../batch/activity.ts";
 import { checkToolNames } from "../batch/check-tool-names.ts";
+import { Closing } from "../batch/closing.ts";
 import { currentAttempt } from "../batch/current-call.ts";
 import { DeafBodies } from "../batch/deaf-bodies.ts";
 import { EventLog, type EventSink, liveOrder } from "../batch/event-log.ts";
@@ -60,6 +61,8 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
   readonly #parts: CheckedRunner;
   readonly #deafBodies: DeafBodies;
   readonly #toolsOf = new WeakMap<Agent<unknown>, ToolRegistry>();
+  /** Ids of the outermost runs at work. */
+  readonly #idsAtWork = new Set<string>();
   /** Runs that nobody else's run on this runner holds, and that have not settled. */
   readonly #active = new Set<Execution>();
   readonly #suspended: SuspendedRuns;
@@ -265,6 +268,9 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
     const place = {
       runId,
       path: "0",
+      key: `${runId}/0`,
+      withdrawals: new Map(history?.run("0")?.withdrawals),
+      wholeAbove: undefined,
       depth: 0,
       tenant,
       context: given.context,
@@ -290,16 +296,17 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
     const plan = this.#plan(agent, input, given);
     const { tenant = "default", runId = this.#parts.ids.next("run") } = given;
     // Two at once would share their exclusive lane, and each other's idempotency keys.
-    const isAtWork = given.runId !== undefined && [...this.#active].some(({ scope }) => scope.runId === runId);
-    if (isAtWork || this.#suspended.hasInMemory(runId)) refuse("run.runId", "an id of its own, or none", runId);
-    const execution = this.#outermost(plan, given, { runId, tenant }, sink);
+    if (this.#idsAtWork.has(runId) || this.#suspended.hasInMemory(runId))
+      refuse("run.runId", "an id of its own, or none", runId);
+    // Detached, or in what a settled call left behind: nobody lends it a place (`Semantics 2.8`).
+    const execution = outsidePermits(() => this.#outermost(plan, given, { runId, tenant }, sink));
+    this.#idsAtWork.add(runId);
+    void execution.settled.then(() => this.#idsAtWork.delete(runId));
     const start = (): Promise<Run<unknown>> => {
       this.#keep(execution);
       return execution.start();
     };
-    // Detached, or in what a settled call left behind: nobody lends it a place (`Semantics 2.8`).
-    const isApart = given.detached === true || caller !== undefined;
-    return { execution, start: isApart ? () => outsidePermits(start) : start };
+    return { execution, start: () => outsidePermits(start) };
   }
 
   #checkOpen(): void {
@@ -350,6 +357,9 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
     const place = {
       runId,
       path,
+      key: call.nestedKey,
+      withdrawals: new Map(history?.run(path)?.withdrawals),
+      wholeAbove: call.whole,
       depth: depth + 1,
       tenant,
       context: "context" in given ? given.context : context,
@@ -360,6 +370,7 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
       canSuspend: !isContinued || call.scope.canSuspend,
       narrowings: call.scope.narrowings,
       isOutermost: !isOwn,
+      above: call.scope.closing,
     };
     const execution = this.#execution(plan, given, place, sink !== undefined);
     const start = (): Promise<Run<unknown>> => {
@@ -409,6 +420,9 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
     const scope: RunScope = {
       runId: place.runId,
       path: place.path,
+      key: place.key,
+      withdrawals: place.withdrawals,
+      wholeAbove: place.wholeAbove,
       depth: place.depth,
       tenant: place.tenant,
       context: place.context,
@@ -431,6 +445,7 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
       dispatch,
       toolCallSeconds: deadlines.toolCallSeconds,
       stop: new Stop(),
+      closing: new Closing(place.above),
       usage: { inputTokens: 0, outputTokens: 0, totalTokens: 0 },
       deafBodies: this.#deafBodies,
       nestedRuns: new Set(),
@@ -491,6 +506,9 @@ interface Place
     RunScope,
     | "runId"
     | "path"
+    | "key"
+    | "withdrawals"
+    | "wholeAbove"
     | "depth"
     | "tenant"
     | "context"
@@ -503,4 +521,6 @@ interface Place
   > {
   /** Whether no run of this runner stands above. */
   readonly isOutermost: boolean;
+  /** Of the run above. */
+  readonly above?: Closing;
 }

@@ -1,3 +1,4 @@
+import { AsyncContext, inItsOwnContext } from "../base/async-context.ts";
 import { isInstance } from "../base/is-instance.ts";
 import { type Stop, Stopped } from "../batch/stop.ts";
 import type { ModelCall, ModelProvider, ModelRequest, ModelResponse } from "../protocol/model.ts";
@@ -25,7 +26,9 @@ export async function askModel(
       onDelta !== undefined && provider.stream !== undefined
         ? await streamed(provider, request, call, stop, onDelta)
         : // In a promise of its own, so that what throws at once and what rejects are one.
-          await stop.race(new Promise<unknown>((settle) => settle(provider.generate(request, call))));
+          await stop.race(
+            new Promise<unknown>((settle) => settle(inItsOwnContext(() => provider.generate(request, call)))),
+          );
     if (stop.reason !== undefined) throw new Stopped();
     return readResponse(provider.name, response);
   } catch (threw) {
@@ -41,11 +44,14 @@ async function streamed(
   stop: Stop,
   onDelta: DeltaSink,
 ): Promise<unknown> {
-  const deltas = provider.stream?.(request, call)[Symbol.asyncIterator]() as AsyncIterator<unknown>;
+  const context = new AsyncContext();
+  const deltas = context.run(() => provider.stream?.(request, call)[Symbol.asyncIterator]()) as AsyncIterator<unknown>;
   let isOver = false;
   try {
     for (;;) {
-      const { done, value } = await stop.race(new Promise<IteratorResult<unknown>>((settle) => settle(deltas.next())));
+      const { done, value } = await stop.race(
+        new Promise<IteratorResult<unknown>>((settle) => settle(context.run(() => deltas.next()))),
+      );
       isOver = done === true;
       if (isOver)
         throw new ProviderError(`${provider.name}: expected an end of the stream with its response, got none`);

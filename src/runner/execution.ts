@@ -16,7 +16,7 @@ import { wellFormed } from "../base/well-formed.ts";
 import { type BatchOutcome, runCalls } from "../batch/batch.ts";
 import { DeadlineExceededError } from "../batch/batch-errors.ts";
 import type { DeadlineConfig } from "../batch/deadline-config.ts";
-import { EarlyCalls } from "../batch/early-calls.ts";
+import { EarlyCalls, withdrawCalls } from "../batch/early-calls.ts";
 import type { RunScope } from "../batch/run-scope.ts";
 import { failure, Stopped, type StopReason } from "../batch/stop.ts";
 import type { RunHistory } from "../journal/history.ts";
@@ -270,7 +270,7 @@ export class Execution {
     };
     const { runId: id, path, tenant, recorder } = scope;
     // What went out before an answer that a crash cut off never was: the model is asked anew.
-    if (this.#history?.unanswered === turn) recorder?.append({ kind: "calls_withdrawn", path, turn });
+    if (this.#history?.unanswered === turn) withdrawCalls(scope, turn);
     const lent = scope.stop.lend();
     const call = {
       get signal() {

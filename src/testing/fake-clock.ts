@@ -11,7 +11,7 @@
  */
 import { AsyncResource } from "node:async_hooks";
 import type { Clock, Timer } from "../base/clock.ts";
-import { checkOptions, refuse } from "../base/option-checks.ts";
+import { checkOptions, readable, refuse } from "../base/option-checks.ts";
 import { hostTurn, settleHost } from "./host-turns.ts";
 import { TestingError } from "./testing-error.ts";
 import { type HeapTimer, TimerHeap } from "./timer-heap.ts";
@@ -90,9 +90,14 @@ export class FakeClock implements Clock {
 
   /** @throws CONFIGURATION for an unknown option or a `startAt` that is no finite number. */
   constructor(options: FakeClockOptions = {}) {
-    checkOptions("FakeClock", options, ["startAt", "autoAdvance", "traceTimers"]);
-    const { startAt = DEFAULT_START, autoAdvance = false, traceTimers = false } = options;
+    const given = readable("FakeClock", () => ({
+      ...checkOptions("FakeClock", options, ["startAt", "autoAdvance", "traceTimers"]),
+    }));
+    const { startAt = DEFAULT_START, autoAdvance = false, traceTimers = false } = given as FakeClockOptions;
     if (!Number.isFinite(startAt)) refuse("FakeClock.startAt", "epoch milliseconds", startAt);
+    for (const [name, on] of Object.entries({ autoAdvance, traceTimers })) {
+      if (typeof on !== "boolean") refuse(`FakeClock.${name}`, "true or false", on);
+    }
     this.#startAt = startAt;
     this.#autoAdvance = autoAdvance;
     this.#traceTimers = traceTimers;
@@ -162,10 +167,10 @@ export class FakeClock implements Clock {
       const target = toNanosecond(this.#elapsedMs + seconds * 1000);
       for (let next = this.#timers.first; next !== undefined && next.dueAt <= target; next = this.#timers.first) {
         this.#fire(next);
-        // Within one instant microtasks run between two timers, as on the host; immediates come after the instant.
-        const following = this.#timers.first;
-        if (following !== undefined && following.dueAt <= this.#elapsedMs) await hostTurn();
-        else await settleHost();
+        // Within one instant microtasks run between two timers, as on the host; immediates come after the instant. They
+        // may also cancel the timer that was to follow.
+        if (this.#isInInstant()) await hostTurn();
+        if (!this.#isInInstant()) await settleHost();
       }
       this.#moveTo(target);
     });
@@ -213,9 +218,11 @@ export class FakeClock implements Clock {
    * @throws TESTING
    */
   assertIdle(options: { allowBackground?: boolean } = {}): void {
-    checkOptions("FakeClock.assertIdle", options, ["allowBackground"]);
+    const { allowBackground } = readable("FakeClock.assertIdle", () => ({
+      ...checkOptions("FakeClock.assertIdle", options, ["allowBackground"]),
+    }));
     const { foreground, background } = this.#pending;
-    if (foreground + (options.allowBackground === true ? 0 : background) > 0) {
+    if (foreground + (allowBackground === true ? 0 : background) > 0) {
       throw new TestingError("Timers are pending that nobody waits for or moves time for.", this.#describe());
     }
   }
@@ -235,6 +242,12 @@ export class FakeClock implements Clock {
     const done = this.#turn.then(move);
     this.#turn = done.catch(() => {});
     return done;
+  }
+
+  /** Whether another timer is due without time moving. */
+  #isInInstant(): boolean {
+    const next = this.#timers.first;
+    return next !== undefined && next.dueAt <= this.#elapsedMs;
   }
 
   #moveTo(elapsedMs: number): void {

@@ -4,6 +4,7 @@ import {
   defineTool,
   type Guardrail,
   type Hook,
+  type LanekeeperError,
   type Tool,
   type ToolOptions,
 } from "lanekeeper";
@@ -30,6 +31,7 @@ function start(given: Given): { outcome: Promise<GateOutcome>; notes: string[]; 
   const activity = new Activity();
   activity.begin("busy");
   const notes: string[] = [];
+  const endRun = (error: LanekeeperError): void => void stop.fire({ status: "failed", error, why: error.message });
   const context = { signal: stop.signal, tenant: "acme", runId: "run_1", path: "0", context: undefined };
   const outcome = passGates(
     {
@@ -41,7 +43,15 @@ function start(given: Given): { outcome: Promise<GateOutcome>; notes: string[]; 
       input: given.input ?? { n: 1 },
       pendingId: "p1",
     },
-    { approver: given.approver, guardrails: given.guardrails ?? [], hooks: given.hooks ?? [], context, stop, activity },
+    {
+      approver: given.approver,
+      guardrails: given.guardrails ?? [],
+      hooks: given.hooks ?? [],
+      context,
+      stop,
+      endRun,
+      activity,
+    },
     (kind, detail) => notes.push(`${kind} ${detail}`),
   );
   return { outcome, notes, stop, activity };

@@ -49,4 +49,17 @@ describe("Semantics 2.10: the first calls of a turn run, the rest are answered, 
     }
     expect(counts[1]).toBe(counts[0]);
   });
+
+  it("a stop behind very many calls that have brought something is one more look at each", async () => {
+    const world = new BatchWorld();
+    const tools = [tool("x", { run: () => "ran" }), world.listening("waits")];
+    const asked = [...calls(20_000), { id: "last", name: "waits", args: {} }];
+    const limits = { maxCallsPerTurn: asked.length };
+    const batch = await world.start(asked, { tools, limits, concurrency: { maxConcurrentTools: asked.length } });
+    await world.gate.arrived("last");
+    batch.controller.abort();
+    const results = await world.finished(batch);
+    expect(results.filter(({ status }) => status === "ok")).toHaveLength(20_000);
+    expect(results.at(-1)?.status).toBe("indeterminate");
+  }, 30_000);
 });

@@ -43,4 +43,26 @@ describe("Semantics 4.11: what is told of a run is told in the run's own async c
       expect(seen.filter((one) => !one.endsWith(" run"))).toEqual([]);
     },
   );
+
+  report("C34: what a provider enters is seen by nobody else", { starts: { work: 1 } }, async (world) => {
+    const storage = new AsyncLocalStorage<string>();
+    const seen: unknown[] = [];
+    const see = (): void => void seen.push(storage.getStore());
+    const script = new ScriptedProvider(calls({ id: "a", name: "work" }), say("ok"));
+    const provider = {
+      name: "enters",
+      generate: (...asked: Parameters<typeof script.generate>) => {
+        storage.enterWith("provider");
+        return script.generate(...asked);
+      },
+    };
+    const runner = world.runner(provider, [world.tool("work", see)], { hooks: [{ name: "h", beforeTool: see }] });
+    const running = storage.run("run", () => {
+      const started = world.run(runner);
+      see();
+      return started;
+    });
+    await world.finish(running);
+    expect(seen).toEqual(["run", "run", "run"]);
+  });
 });

@@ -350,6 +350,22 @@ describe("Semantics 3.10: eager dispatch, while the model still streams", () => 
     await leaks.done();
   });
 
+  it("a call that is asked for while whoever hears of it cancels the run has its verdict, too", async () => {
+    for (const nth of [0, 1, 2]) {
+      const { search } = searches();
+      const controller = new AbortController();
+      const model = new StreamingModel([...a, ...rest, ends(asked)]);
+      const onEvent = (event: RunEvent) => {
+        if (event.kind === "tool_requested" && event.position === nth) controller.abort();
+      };
+      const { runner, clock } = setUp(model, [search], EAGER);
+      const running = runner.run(agent("planner"), "Go.", { signal: controller.signal, onEvent });
+      const run = await clock.promptly(running);
+      const told = run.events.filter(({ kind }) => kind === "tool_error").length;
+      expect([run.status, run.results.length, told]).toEqual(["cancelled", nth + 1, nth + 1]);
+    }
+  });
+
   it("under fail_run a call that fails while the model streams ends the run", async () => {
     const fails = tool(
       "search",

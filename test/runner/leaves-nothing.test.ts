@@ -160,6 +160,25 @@ describe("Semantics 2.8: a run leaves nothing behind, and what a settled call le
     await leaks.done();
   });
 
+  it("also what it runs when it is told of a run that is nested in a body", async () => {
+    const runs: Promise<Run>[] = [];
+    const provider = ScriptedProvider.byAgent({
+      planner: [calls({ research: { input: "x" } }), say("done")],
+      researcher: [say("found")],
+      audit: [say("seen")],
+    });
+    const note = (event: RunEvent): void => {
+      if (event.kind !== "run_completed" || event.path === "0") return;
+      runs.push(made.runner.run(agent("audit", { tools: [] }), "Note.", { tenant: "audit" }));
+    };
+    const research = agentTool(agent("researcher", { tools: [] }), { name: "research", description: "" });
+    const made = setUp(provider, [research], { onEvent: note });
+    const leaks = leakCheck(made.runner, { clock: made.clock, provider });
+    await made.clock.promptly(made.runner.run(agent("planner"), "Go."));
+    expect(await Promise.all(runs)).toMatchObject([{ id: "run_2", status: "completed" }]);
+    await leaks.done();
+  });
+
   it("what a deaf body runs after its verdict is a run of its own too: nothing is lent to it", async () => {
     const gate = new Gate();
     const provider = ScriptedProvider.byAgent({

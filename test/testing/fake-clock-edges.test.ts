@@ -108,4 +108,20 @@ describe("FakeClock: the edges of time", () => {
     again();
     await expect(clock.settle()).rejects.toThrow(/timers fired without time moving/);
   }, 20_000);
+
+  it("C2: an advance settles also when the last timer of an instant was cancelled by the one before it", async () => {
+    const clock = new FakeClock();
+    let isDone = false;
+    clock.setTimer(10, () => {
+      queueMicrotask(() => second.cancel());
+      setImmediate(() =>
+        setImmediate(() => {
+          isDone = true;
+        }),
+      );
+    });
+    const second = clock.setTimer(10, () => {});
+    await clock.advance(0.01);
+    expect(isDone).toBe(true);
+  });
 });
