@@ -17,15 +17,27 @@ export function readable<T>(path: string, read: () => T): T {
   }
 }
 
-/** Checks that `value` is an object with no keys but `known`; a misspelt option is an error, not a default. */
+/**
+ * The options as they are now: an object with no keys but `known`, each of which is read once. A misspelt option is an
+ * error, not a default.
+ */
 export function checkOptions(path: string, value: unknown, known: readonly string[]): Record<string, unknown> {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) refuse(path, "an object", value);
-  for (const key of Object.keys(value)) {
-    if (!known.includes(key)) {
-      throw new ConfigurationError(`${path}.${key}: unknown option; expected one of ${known.join(", ")}`);
+  return readable(path, () => {
+    if (typeof value !== "object" || value === null || Array.isArray(value)) refuse(path, "an object", value);
+    for (const key of Object.keys(value)) {
+      if (!known.includes(key)) {
+        throw new ConfigurationError(`${path}.${key}: unknown option; expected one of ${known.join(", ")}`);
+      }
     }
-  }
-  return value as Record<string, unknown>;
+    const given: Record<string, unknown> = {};
+    for (const key of known) if (key in value) given[key] = (value as Record<string, unknown>)[key];
+    return given;
+  });
+}
+
+/** A list as it is now, without holes. */
+export function checkList(path: string, expected: string, value: unknown): unknown[] {
+  return readable(path, () => (Array.isArray(value) ? Array.from<unknown>(value) : refuse(path, expected, value)));
 }
 
 /** An integer of at least 1, as every bound and limit is. */

@@ -1,3 +1,5 @@
+import { wellFormed } from "../base/well-formed.ts";
+
 /** What stands for a call in the transcript: ids that vendors accept are letters, digits, `_` and `-`. */
 interface Identified {
   readonly id: unknown;
@@ -37,5 +39,6 @@ export function assignCallIds(
 
 /** Whether it can stand for a call as it is. */
 export function isId(id: unknown): id is string {
-  return typeof id === "string" && id.trim() !== "";
+  // Half a character is no text that a vendor takes back.
+  return typeof id === "string" && id.trim() !== "" && wellFormed(id) === id;
 }

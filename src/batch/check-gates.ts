@@ -1,4 +1,4 @@
-import { checkFunction, refuse } from "../base/option-checks.ts";
+import { checkFunction, checkList, refuse } from "../base/option-checks.ts";
 import type { Approver, Guardrail, Hook } from "../protocol/gate.ts";
 
 /** The gates as options give them. */
@@ -18,14 +18,16 @@ export interface CheckedGates {
 /** @throws ConfigurationError (`CONFIGURATION`) for what is no gate, and for one that has neither of its functions. */
 export function checkGates(path: string, { approver, guardrails = [], hooks = [] }: GateOptions): CheckedGates {
   checkFunction(`${path}.approver`, approver);
-  checkList(`${path}.guardrails`, guardrails, ["before", "after"]);
-  checkList(`${path}.hooks`, hooks, ["beforeTool", "afterTool"]);
-  return { approver, guardrails: [...guardrails], hooks: [...hooks] };
+  return {
+    approver,
+    guardrails: checkEach(`${path}.guardrails`, guardrails, ["before", "after"]),
+    hooks: checkEach(`${path}.hooks`, hooks, ["beforeTool", "afterTool"]),
+  };
 }
 
-function checkList(path: string, gates: unknown, functions: readonly string[]): void {
-  if (!Array.isArray(gates)) refuse(path, "an array", gates);
-  gates.forEach((gate: unknown, at) => {
+function checkEach<Gate>(path: string, gates: readonly Gate[], functions: readonly string[]): Gate[] {
+  const each = checkList(path, "an array", gates) as Gate[];
+  each.forEach((gate, at) => {
     const where = `${path}[${at}]`;
     if (typeof gate !== "object" || gate === null) refuse(where, `{ name, ${functions.join(", ")} }`, gate);
     const members = gate as Record<string, unknown>;
@@ -35,4 +37,5 @@ function checkList(path: string, gates: unknown, functions: readonly string[]): 
       refuse(where, `at least one of ${functions.join(", ")}`, gate);
     }
   });
+  return each;
 }

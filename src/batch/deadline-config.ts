@@ -23,10 +23,10 @@ export class DeadlineConfig {
 
   /** @throws ConfigurationError (`CONFIGURATION`) for an unknown key, zero, a negative number, `NaN` or text. */
   constructor(options: DeadlineOptions = {}, path = "deadlines") {
-    checkOptions(path, options, ["runSeconds", "modelCallSeconds", "toolCallSeconds"]);
-    this.runSeconds = checkSeconds(`${path}.runSeconds`, options.runSeconds);
-    this.modelCallSeconds = checkSeconds(`${path}.modelCallSeconds`, options.modelCallSeconds);
-    this.toolCallSeconds = checkSeconds(`${path}.toolCallSeconds`, options.toolCallSeconds);
+    const given = checkOptions(path, options, ["runSeconds", "modelCallSeconds", "toolCallSeconds"]);
+    this.runSeconds = checkSeconds(`${path}.runSeconds`, given.runSeconds);
+    this.modelCallSeconds = checkSeconds(`${path}.modelCallSeconds`, given.modelCallSeconds);
+    this.toolCallSeconds = checkSeconds(`${path}.toolCallSeconds`, given.toolCallSeconds);
     Object.freeze(this);
   }
 }

@@ -9,6 +9,7 @@ import { canonicalJson } from "../base/canonical-json.ts";
 import type { Timer } from "../base/clock.ts";
 import { copyJson } from "../base/copy-json.ts";
 import { errorJson, InternalError, LanekeeperError } from "../base/errors.ts";
+import { hush } from "../base/hush.ts";
 import { isInstance } from "../base/is-instance.ts";
 import type { LaneRequest } from "../lanes/lane-request.ts";
 import type { Permit } from "../lanes/permit.ts";
@@ -182,7 +183,9 @@ export class Dispatcher {
   #isWorthRetrying({ when }: RetryPolicy, error: LanekeeperError, attempt: number): boolean {
     if (when === undefined) return true;
     try {
-      return when(error, attempt) === true;
+      const said: unknown = when(error, attempt);
+      hush(said);
+      return said === true;
     } catch (threw) {
       this.#scope.report(threw);
       return false;

@@ -9,6 +9,7 @@
  */
 import { copyJson } from "../base/copy-json.ts";
 import { describeThrown } from "../base/describe-thrown.ts";
+import { hush } from "../base/hush.ts";
 import { isInstance } from "../base/is-instance.ts";
 import { showValue } from "../base/show-value.ts";
 import type { Approver, Decision, GateCall, GateContext, Guardrail, Hook, PendingCall } from "../protocol/gate.ts";
@@ -253,7 +254,9 @@ class Way {
     const { parallelSafe } = this.#call.tool;
     if (typeof parallelSafe === "boolean") return parallelSafe;
     try {
-      return parallelSafe(this.#args) === true;
+      const said: unknown = parallelSafe(this.#args);
+      hush(said);
+      return said === true;
     } catch (threw) {
       return this.#threw("parallelSafe", threw);
     }

@@ -2,7 +2,7 @@ import { linkAbort } from "../base/abort-link.ts";
 import { type Clock, systemClock } from "../base/clock.ts";
 import { CancelledError, ConfigurationError } from "../base/errors.ts";
 import { type Ids, systemIds } from "../base/ids.ts";
-import { checkFunction, checkOneOf, checkOptions, checkSignal, refuse } from "../base/option-checks.ts";
+import { checkFunction, checkList, checkOneOf, checkOptions, checkSignal, refuse } from "../base/option-checks.ts";
 import { ConcurrencyConfig, type ConcurrencyOptions } from "../lanes/concurrency-config.ts";
 import { currentPermit } from "../lanes/current-permit.ts";
 import { Lanes } from "../lanes/lanes.ts";
@@ -138,14 +138,12 @@ export async function runBatch<Context = unknown>(
 
 function makeScope(
   calls: readonly ToolCall[],
-  options: BatchOptions,
+  given: BatchOptions,
 ): { scope: RunScope; signal: AbortSignal | undefined; runSeconds: number | undefined } {
-  if (!Array.isArray(calls)) refuse("calls", "an array of { id, name, args }", calls);
-  // A copy has no holes.
-  Array.from<unknown>(calls).forEach((call, at) => {
+  checkList("calls", "an array of { id, name, args }", calls).forEach((call, at) => {
     if (typeof call !== "object" || call === null) refuse(`calls[${at}]`, "{ id, name, args }", call);
   });
-  checkOptions("runBatch", options, KNOWN);
+  const options = checkOptions("runBatch", given, KNOWN) as unknown as BatchOptions;
   const { tenant = callersTenant() ?? "default", runId, context, signal, onToolError = "surface_to_model" } = options;
   if (typeof tenant !== "string" || tenant === "") refuse("runBatch.tenant", "a text that is not empty", tenant);
   if (runId !== undefined && (typeof runId !== "string" || runId === "")) {

@@ -1,5 +1,6 @@
 import { copyJson } from "../base/copy-json.ts";
 import { ConfigurationError } from "../base/errors.ts";
+import { hush } from "../base/hush.ts";
 import { isInstance } from "../base/is-instance.ts";
 import { plainJson } from "../base/plain-json.ts";
 import type { RecordedDelta } from "../journal/journal-entry.ts";
@@ -85,7 +86,9 @@ export class RunState {
   }
 
   #combine(key: string, reduce: Reducer, value: unknown): unknown {
-    return copyIn(`state.${key}`, reduce(copyJson(this.#values.get(key)), copyJson(value)));
+    const reduced = reduce(copyJson(this.#values.get(key)), copyJson(value));
+    hush(reduced);
+    return copyIn(`state.${key}`, reduced);
   }
 
   /** The state as a plain object of its own. */

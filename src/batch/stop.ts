@@ -1,5 +1,6 @@
 import { AsyncContext, inItsOwnContext } from "../base/async-context.ts";
 import type { LanekeeperError } from "../base/errors.ts";
+import { adopt } from "../base/hush.ts";
 
 /** Why a run stops: the first reason wins, later ones are not heard (`Semantics 8`). */
 export interface StopReason {
@@ -118,13 +119,18 @@ export class Stop {
     if (this.#reason !== undefined) throw STOPPED;
     const lent = this.lend();
     try {
-      const answer = await this.race(new Promise<T>((settle) => settle(inItsOwnContext(() => code(lent.signal)))));
+      const answer = await this.race(asked(() => adopt(inItsOwnContext(() => code(lent.signal)))));
       if (this.#reason !== undefined) throw STOPPED;
       return answer;
     } finally {
       lent.letGo();
     }
   }
+}
+
+/** Thrown at once and rejected are one. */
+async function asked<T>(code: () => Promise<T>): Promise<T> {
+  return code();
 }
 
 /** A signal that {@link Stop.lend} gave away. */

@@ -1,3 +1,4 @@
+import { isInstance } from "../base/is-instance.ts";
 import { checkOptions, checkPositiveInteger, checkSeconds, readable, refuse } from "../base/option-checks.ts";
 import { type Bound, checkBound, tighterBound } from "./bound.ts";
 
@@ -93,7 +94,7 @@ export class ConcurrencyConfig {
    * are both asked.
    */
   narrowedTo(other: ConcurrencyOptions | ConcurrencyConfig): ConcurrencyConfig {
-    const tighter = other instanceof ConcurrencyConfig ? other : new ConcurrencyConfig(other);
+    const tighter = isInstance(other, ConcurrencyConfig) ? other : new ConcurrencyConfig(other);
     return new ConcurrencyConfig(
       withoutUndefined({
         maxConcurrentTools: smaller(this.maxConcurrentTools, tighter.maxConcurrentTools),
@@ -142,7 +143,12 @@ export function changedConfig(config: ConcurrencyConfig, changes: ConcurrencyCha
 export function tenantBound(declared: TenantBound | undefined, tenant: string): Bound | undefined {
   if (typeof declared !== "function") return declared;
   const path = `concurrency.perTenant(${JSON.stringify(tenant)})`;
-  return readable(path, () => checkBound(path, declared(tenant)));
+  return readable(path, () => {
+    const answer: unknown = declared(tenant);
+    // An async function answers no bound, which is told; what its promise brings is nobody's to hear.
+    if (isInstance(answer, Promise)) answer.catch(() => {});
+    return checkBound(path, answer);
+  });
 }
 
 function checkTenantBound(path: string, value: unknown): TenantBound {

@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from "../base/clock.ts";
-import { checkOptions } from "../base/option-checks.ts";
+import { checkOptions, readable } from "../base/option-checks.ts";
 import { type Bound, limitsOf } from "./bound.ts";
+import { checkClock } from "./check-clock.ts";
 import type { LaneStore, StoredPlaces, StoreLane } from "./lane-store.ts";
 import { StartWindow } from "./start-window.ts";
 
@@ -33,9 +34,9 @@ export class InProcessLaneStore implements LaneStore {
   readonly #lanes: Map<string, SharedLane> = new Map();
   readonly #listeners: Set<(lane: string) => void> = new Set();
 
-  /** @throws ConfigurationError (`CONFIGURATION`) for an unknown option. */
+  /** @throws ConfigurationError (`CONFIGURATION`) for an unknown option, or a clock that is none. */
   constructor(options: InProcessLaneStoreOptions = {}) {
-    const { clock } = checkOptions("store", options, ["clock"]) as InProcessLaneStoreOptions;
+    const clock = readable("store", () => checkClock("store.clock", checkOptions("store", options, ["clock"]).clock));
     this.#clock = clock ?? systemClock;
   }
 

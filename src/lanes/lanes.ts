@@ -1,6 +1,8 @@
 import { type Clock, systemClock } from "../base/clock.ts";
 import { CancelledError, ConfigurationError } from "../base/errors.ts";
-import { checkFunction, checkOptions, refuse } from "../base/option-checks.ts";
+import { isInstance } from "../base/is-instance.ts";
+import { checkFunction, checkOptions, readable, refuse } from "../base/option-checks.ts";
+import { checkClock } from "./check-clock.ts";
 import {
   type ConcurrencyChanges,
   ConcurrencyConfig,
@@ -52,9 +54,7 @@ export class Lanes {
 
   /** @throws ConfigurationError (`CONFIGURATION`) for a bound or an option that can not work. */
   constructor(config: ConcurrencyOptions | ConcurrencyConfig = {}, options: LanesOptions = {}) {
-    const { clock, store, onError } = checkOptions("lanes", options, ["clock", "store", "onError"]) as LanesOptions;
-    checkFunction("lanes.onError", onError);
-    if (store !== undefined) checkStore(store);
+    const { clock, store, onError } = readable("lanes", () => checkLanesOptions(options));
     this.#engine = new LaneEngine({
       config: asConfig(config),
       clock: clock ?? systemClock,
@@ -78,7 +78,7 @@ export class Lanes {
    * @throws ConfigurationError (`CONFIGURATION`) for a bound or an option that can not work.
    */
   turn(narrowing: ConcurrencyOptions | ConcurrencyConfig = {}, options: { readonly name?: string } = {}): Turn {
-    const { name } = checkOptions("turn", options, ["name"]);
+    const { name } = readable("turn", () => ({ ...checkOptions("turn", options, ["name"]) }));
     if (name !== undefined && typeof name !== "string") refuse("turn.name", "a text", name);
     this.#turns += 1;
     return new Turn(this.#engine, asConfig(narrowing), name ?? String(this.#turns));
@@ -169,16 +169,18 @@ export class Lanes {
   #prepare(request: LaneRequest, options: AcquireOptions | undefined, waits: boolean): Permit {
     const engine = this.#engine;
     engine.refuseWhileAsking();
+    let holder: unknown;
     try {
       checkRequest(engine, request);
       checkAcquireOptions(engine, options, waits);
+      holder = options?.holder;
     } catch (cause) {
       if (cause instanceof ConfigurationError) throw cause;
       throw new ConfigurationError("request: expected values that can be read, got one that throws", { cause });
     }
     if (options?.signal?.aborted === true) throw cancelled(options.signal);
     const caller = callerFor(engine, options?.within);
-    const permit = new Permit(findLanes(engine, request, caller), options?.holder);
+    const permit = new Permit(findLanes(engine, request, caller), holder);
     if (caller !== null) nestingOf(permit).caller = caller;
     return permit;
   }
@@ -203,13 +205,22 @@ export class Lanes {
   }
 }
 
+/** The options as they are now: a getter is asked once. */
+function checkLanesOptions(options: unknown): LanesOptions {
+  const given: LanesOptions = { ...checkOptions("lanes", options, ["clock", "store", "onError"]) };
+  checkClock("lanes.clock", given.clock);
+  checkFunction("lanes.onError", given.onError);
+  if (given.store !== undefined) checkStore(given.store);
+  return given;
+}
+
 function checkStore(store: unknown): void {
   const { tryAcquire, onFreed } = (typeof store === "object" && store !== null ? store : {}) as Partial<LaneStore>;
   if (typeof tryAcquire !== "function" || typeof onFreed !== "function") refuse("lanes.store", "a LaneStore", store);
 }
 
 function asConfig(config: ConcurrencyOptions | ConcurrencyConfig): ConcurrencyConfig {
-  return config instanceof ConcurrencyConfig ? config : new ConcurrencyConfig(config);
+  return isInstance(config, ConcurrencyConfig) ? config : new ConcurrencyConfig(config);
 }
 
 function reportTo(onError: ((error: unknown) => void) | undefined, error: unknown): void {

@@ -172,7 +172,7 @@ export class AgentRunner<Context = unknown> implements NestedRunner {
   pending(filter: PendingFilter = {}): AsyncIterable<PendingCall> {
     const { tenant } = checkOptions("pending", filter, ["tenant"]);
     if (tenant !== undefined && typeof tenant !== "string") refuse("pending.tenant", "a text", tenant);
-    return this.#suspended.journal.pending(filter);
+    return this.#suspended.journal.pending(tenant === undefined ? {} : { tenant });
   }
 
   /** Every lane that is declared, used or waited for, at this moment (`Semantics 4.9`). */

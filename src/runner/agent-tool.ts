@@ -1,4 +1,5 @@
 import { InternalError } from "../base/errors.ts";
+import { hush } from "../base/hush.ts";
 import { checkFunction, checkOptions, refuse } from "../base/option-checks.ts";
 import { isContinued, markContinued, WaitsBelow } from "../batch/continued-tools.ts";
 import { currentAttempt } from "../batch/current-call.ts";
@@ -69,7 +70,9 @@ export function agentTool<Output, Context = unknown, const Input extends InputSc
       if (call === undefined) throw new InternalError("an agentTool was run outside of a call");
       // In another tool's body, that is what runs again: a run below it cannot be gone on with.
       const isOwn = call.call.tool !== undefined && isContinued(call.call.tool);
-      const run = await call.startNested(agent, ask(args), {}, isOwn);
+      const asked: unknown = ask(args);
+      hush(asked);
+      const run = await call.startNested(agent, asked as string, {}, isOwn);
       if (run.status === "completed") return run.output;
       if (run.status === "suspended") {
         if (isOwn) throw new WaitsBelow(run.pending);

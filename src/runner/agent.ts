@@ -1,6 +1,7 @@
 import { ConfigurationError } from "../base/errors.ts";
 import {
   checkFunction,
+  checkList,
   checkOneOf,
   checkOptions,
   checkPositiveInteger,
@@ -191,15 +192,15 @@ function checkSettings(path: string, settings: unknown): Readonly<Record<string,
 
 function checkTools(path: string, tools: unknown): readonly (string | Tool)[] | undefined {
   if (tools === undefined) return undefined;
-  if (!Array.isArray(tools)) refuse(path, "an array of names or tools", tools);
+  const each = checkList(path, "an array of names or tools", tools);
   const names = new Set<string>();
-  tools.forEach((tool: unknown, at) => {
+  each.forEach((tool, at) => {
     if (typeof tool !== "string" && !isTool(tool)) refuse(`${path}[${at}]`, "the name of a tool, or a tool", tool);
     const name = typeof tool === "string" ? tool : tool.name;
     if (names.has(name)) refuse(`${path}[${at}]`, "each tool once", name);
     names.add(name);
   });
-  return Object.freeze([...tools]) as readonly (string | Tool)[];
+  return Object.freeze(each) as readonly (string | Tool)[];
 }
 
 function checkState(path: string, state: unknown): StateDeclaration {

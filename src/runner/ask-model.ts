@@ -45,7 +45,10 @@ async function streamed(
   onDelta: DeltaSink,
 ): Promise<unknown> {
   const context = new AsyncContext();
-  const deltas = context.run(() => provider.stream?.(request, call)[Symbol.asyncIterator]()) as AsyncIterator<unknown>;
+  const stream: unknown = context.run(() => provider.stream?.(request, call));
+  // An async function has made its stream when it says so.
+  const given = isInstance(stream, Promise) ? await stop.race(stream) : stream;
+  const deltas = context.run(() => (given as AsyncIterable<unknown>)[Symbol.asyncIterator]());
   let isOver = false;
   try {
     for (;;) {

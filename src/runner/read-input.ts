@@ -1,5 +1,6 @@
 import { ConfigurationError } from "../base/errors.ts";
 import { refuse } from "../base/option-checks.ts";
+import { plainJson } from "../base/plain-json.ts";
 import type { Message } from "../protocol/message.ts";
 import { putRight } from "./put-right.ts";
 
@@ -25,6 +26,7 @@ export function readInput(input: unknown): Message[] {
 function checkMessage(path: string, message: unknown): void {
   if (typeof message !== "object" || message === null) refuse(path, "a message", message);
   const { role, content, toolCalls, callId, name, isError } = message as Record<string, unknown>;
+  readOthers(path, message as Record<string, unknown>);
   switch (role) {
     case "system":
       if (typeof content !== "string") refuse(`${path}.content`, "a text", content);
@@ -47,10 +49,24 @@ function checkMessage(path: string, message: unknown): void {
   }
 }
 
+const READ = new Set(["role", "content", "toolCalls", "callId", "name", "isError", "vendor"]);
+
+/** What else somebody put into a message goes to the vendor with it, as plain JSON. */
+function readOthers(path: string, message: Record<string, unknown>): void {
+  for (const [key, value] of Object.entries(message)) {
+    if (READ.has(key) || value === undefined) continue;
+    try {
+      message[key] = plainJson(value);
+    } catch (cause) {
+      throw new ConfigurationError(`${path}.${key}: expected plain JSON; ${(cause as Error).message}`, { cause });
+    }
+  }
+}
+
 function checkContent(path: string, content: unknown): void {
   if (typeof content === "string") return;
   if (!Array.isArray(content) || content.length === 0) refuse(path, "a text or at least one part", content);
-  content.forEach((part: unknown, at) => {
+  Array.from<unknown>(content).forEach((part, at) => {
     const { type, text, mediaType, data } = (typeof part === "object" && part !== null ? part : {}) as Record<
       string,
       unknown
@@ -64,7 +80,7 @@ function checkContent(path: string, content: unknown): void {
 
 function checkCalls(path: string, calls: unknown): void {
   if (!Array.isArray(calls)) refuse(path, "an array of calls", calls);
-  calls.forEach((call: unknown, at) => {
+  Array.from<unknown>(calls).forEach((call, at) => {
     if (typeof call !== "object" || call === null) refuse(`${path}[${at}]`, "{ id, name, args }", call);
   });
 }

@@ -34,7 +34,7 @@ export function fromProvider(provider: string, threw: unknown): LanekeeperError 
 
 function canBeTold(error: LanekeeperError): boolean {
   try {
-    return typeof error.toJSON().message === "string";
+    return typeof error.toJSON().message === "string" && typeof JSON.stringify(error) === "string";
   } catch {
     return false;
   }

@@ -30,8 +30,9 @@ const KNOWN = ["decisions", "context", "signal", "onEvent"] as const satisfies r
 export function checkResumeOptions(runId: unknown, options: ResumeOptions | undefined): ResumeOptions {
   if (typeof runId !== "string" || runId === "") refuse("resume runId", "a text that is not empty", runId);
   if (options === undefined) return {};
-  const { decisions, signal, onEvent } = checkOptions("resume", options, KNOWN);
+  const given = checkOptions("resume", options, KNOWN) as ResumeOptions;
+  const { decisions, signal, onEvent } = given;
   checkSignal("resume.signal", signal);
   checkFunction("resume.onEvent", onEvent);
-  return decisions === undefined ? options : { ...options, decisions: readDecisions(decisions) };
+  return decisions === undefined ? given : { ...given, decisions: readDecisions(decisions) };
 }

@@ -37,7 +37,8 @@ const RUN_OPTIONS = [
 /** @throws ConfigurationError (`CONFIGURATION`) for an unknown key or a value that could never work. */
 export function checkRunOptions(options: RunOptions | undefined): RunOptions {
   if (options === undefined) return {};
-  const { tenant, signal, state, runId, detached, onEvent } = checkOptions("run", options, RUN_OPTIONS);
+  const given = checkOptions("run", options, RUN_OPTIONS);
+  const { tenant, signal, state, runId, detached, onEvent } = given;
   for (const [name, text] of Object.entries({ tenant, runId })) {
     if (text !== undefined && (typeof text !== "string" || text === "")) {
       refuse(`run.${name}`, "a text that is not empty", text);
@@ -49,5 +50,5 @@ export function checkRunOptions(options: RunOptions | undefined): RunOptions {
   if (state !== undefined && (typeof state !== "object" || state === null || Array.isArray(state))) {
     refuse("run.state", "an object", state);
   }
-  return options;
+  return given as RunOptions;
 }

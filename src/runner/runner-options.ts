@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from "../base/clock.ts";
 import { ConfigurationError } from "../base/errors.ts";
 import { type Ids, systemIds } from "../base/ids.ts";
-import { checkFunction, checkOneOf, checkOptions, refuse } from "../base/option-checks.ts";
+import { checkFunction, checkList, checkOneOf, checkOptions, refuse } from "../base/option-checks.ts";
 import type { Random } from "../base/random.ts";
 import { type CheckedGates, checkGates } from "../batch/check-gates.ts";
 import { checkMembers } from "../batch/check-members.ts";
@@ -130,8 +130,9 @@ export interface CheckedRunner {
 }
 
 /** @throws ConfigurationError (`CONFIGURATION`) for every option that could never work, unknown ones included. */
-export function checkRunner(options: RunnerOptions): CheckedRunner {
-  for (const [key, value] of Object.entries(checkOptions("runner", options, [...KNOWN, ...NOT_YET]))) {
+export function checkRunner(given: RunnerOptions): CheckedRunner {
+  const options = checkOptions("runner", given, [...KNOWN, ...NOT_YET]) as RunnerOptions;
+  for (const [key, value] of Object.entries(options)) {
     if (NOT_YET.includes(key) && value !== undefined) {
       throw new ConfigurationError(`runner.${key}: expected nothing, since this is not here yet`);
     }
@@ -185,9 +186,8 @@ export function checkRunner(options: RunnerOptions): CheckedRunner {
 }
 
 function checkAgents(agents: readonly unknown[]): readonly Agent<unknown>[] {
-  if (!Array.isArray(agents)) refuse("runner.agents", "an array of agents", agents);
   const names = new Set<string>();
-  return agents.map((agent: unknown, at) => {
+  return checkList("runner.agents", "an array of agents", agents).map((agent, at) => {
     if (!(agent instanceof Agent)) refuse(`runner.agents[${at}]`, "an Agent", agent);
     if (names.has(agent.name)) refuse(`runner.agents[${at}].name`, "a name of its own", agent.name);
     names.add(agent.name);

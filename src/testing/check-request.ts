@@ -9,6 +9,7 @@
  * R3 Content is text or a list of parts that is not empty.
  * R4 Arguments are an object, or JSON text of one; everything is plain JSON in well-formed text.
  */
+import { describeThrown } from "../base/describe-thrown.ts";
 import { showValue } from "../base/show-value.ts";
 import type { ModelRequest } from "../protocol/model.ts";
 import { isPlainObject, plainJsonProblems } from "./plain-json.ts";
@@ -26,6 +27,14 @@ interface Call {
  * Takes anything. `ScriptedProvider` asks it about every request.
  */
 export function checkRequest(request: ModelRequest): string[] {
+  try {
+    return problemsOf(request);
+  } catch (threw) {
+    return [`expected a request that can be read: ${describeThrown(threw)}`];
+  }
+}
+
+function problemsOf(request: ModelRequest): string[] {
   if (!isPlainObject(request)) return [`expected a request, got ${showValue(request)}`];
   const problems: string[] = [];
   const { messages, tools, ...rest } = request;

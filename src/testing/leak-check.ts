@@ -8,8 +8,9 @@
  */
 import { getEventListeners } from "node:events";
 import process from "node:process";
-import { checkOptions } from "../base/option-checks.ts";
+import { checkOptions, checkSignal, readable, refuse } from "../base/option-checks.ts";
 import { showValue } from "../base/show-value.ts";
+import { checkMembers } from "../batch/check-members.ts";
 import type { FakeClock } from "./fake-clock.ts";
 import { settleHost } from "./host-turns.ts";
 import { TestingError } from "./testing-error.ts";
@@ -65,8 +66,27 @@ export interface LeakCheck {
  * await leaks.done();
  */
 export function leakCheck(source: LaneSource, options: LeakCheckOptions = {}): LeakCheck {
-  checkOptions("leakCheck", options, ["clock", "allowBackground", "signal", "signals", "provider"]);
-  return new Watch(source, options);
+  return new Watch(
+    source,
+    readable("leakCheck", () => checkWatched(options)),
+  );
+}
+
+/** The options as they are now: a getter is asked once. */
+function checkWatched(options: unknown): LeakCheckOptions {
+  const known = ["clock", "allowBackground", "signal", "signals", "provider"];
+  const given: LeakCheckOptions = { ...checkOptions("leakCheck", options, known) };
+  if (given.clock !== undefined) checkMembers("leakCheck.clock", given.clock, ["settle", "assertIdle"]);
+  if (given.provider !== undefined) checkMembers("leakCheck.provider", given.provider, ["assertFinished"]);
+  const signals: AbortSignal[] = [];
+  for (const signal of given.signals ?? []) {
+    // A hole among them, too.
+    if (signal === undefined) refuse("leakCheck.signals", "AbortSignals", signal);
+    checkSignal("leakCheck.signals", signal);
+    signals.push(signal);
+  }
+  checkSignal("leakCheck.signal", given.signal);
+  return { ...given, signals };
 }
 
 const SILENT_WARNINGS = new Set(["ExperimentalWarning", "DeprecationWarning"]);
@@ -162,7 +182,10 @@ class Watch implements LeakCheck {
 }
 
 function gaugesOf(source: LaneSource): () => readonly LaneGauge[] {
-  const { lanes, snapshot } = source as { lanes?: unknown; snapshot?: unknown };
+  const { lanes, snapshot } = readable("leakCheck", () => {
+    const { lanes, snapshot } = (source ?? {}) as { lanes?: unknown; snapshot?: unknown };
+    return { lanes, snapshot };
+  });
   if (typeof lanes === "function") return () => (source as { lanes(): readonly LaneGauge[] }).lanes();
   if (typeof snapshot === "function") return () => (source as { snapshot(): readonly LaneGauge[] }).snapshot();
   throw new TestingError(`leakCheck: expected a runner or lanes, got ${showValue(source)}`);

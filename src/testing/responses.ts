@@ -1,4 +1,4 @@
-import { refuse } from "../base/option-checks.ts";
+import { readable, refuse } from "../base/option-checks.ts";
 import type { ToolCall } from "../protocol/message.ts";
 import type { ModelResponse } from "../protocol/model.ts";
 import type { Usage } from "../protocol/usage.ts";
@@ -47,6 +47,10 @@ export function say(text: string, overrides: Partial<ModelResponse> = {}): Model
  * @throws CONFIGURATION when an argument is no object.
  */
 export function calls(...written: (Record<string, unknown> | WrittenCall)[]): ModelResponse {
+  return readable("calls", () => callsOf(written));
+}
+
+function callsOf(written: readonly (Record<string, unknown> | WrittenCall)[]): ModelResponse {
   const toolCalls: ToolCall[] = [];
   for (const [index, entry] of written.entries()) {
     if (!isPlainObject(entry)) refuse(`calls argument ${index}`, "{ tool: args } or { id, name, args }", entry);

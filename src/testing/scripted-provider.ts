@@ -9,7 +9,7 @@
  * P4 When the signal aborts, the request rejects with its reason at once; whatever the step does later changes nothing.
  */
 import { linkAbort } from "../base/abort-link.ts";
-import { refuse } from "../base/option-checks.ts";
+import { readable, refuse } from "../base/option-checks.ts";
 import { showValue } from "../base/show-value.ts";
 import type { ModelCall, ModelDelta, ModelProvider, ModelRequest, ModelResponse } from "../protocol/model.ts";
 import { checkRequest } from "./check-request.ts";
@@ -65,7 +65,7 @@ export class ScriptedProvider implements ModelProvider {
 
   /** @throws CONFIGURATION for a step that is no response, function or error. */
   constructor(...responses: ScriptStep[]) {
-    this.#scripts = [scriptOf(undefined, responses)];
+    this.#scripts = [readable("ScriptedProvider", () => scriptOf(undefined, responses))];
   }
 
   /**
@@ -75,7 +75,9 @@ export class ScriptedProvider implements ModelProvider {
    */
   static byAgent(scripts: Record<string, readonly ScriptStep[]>): ScriptedProvider {
     const provider = new ScriptedProvider();
-    provider.#scripts = Object.entries(scripts).map(([agent, steps]) => scriptOf(agent, steps));
+    provider.#scripts = readable("ScriptedProvider.byAgent", () =>
+      Object.entries(scripts).map(([agent, steps]) => scriptOf(agent, steps)),
+    );
     return provider;
   }
 

@@ -1,7 +1,6 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { ConfigurationError } from "../base/errors.ts";
-import { isInstance } from "../base/is-instance.ts";
-import { checkFunction, checkOptions, checkSeconds, refuse } from "../base/option-checks.ts";
+import { checkFunction, checkOptions, checkSeconds, readable, refuse } from "../base/option-checks.ts";
 import type { JsonSchema } from "../protocol/json-schema.ts";
 import type { FromJsonSchema } from "./from-json-schema.ts";
 import { checkRetry, type RetryOptions } from "./retry-policy.ts";
@@ -93,7 +92,10 @@ const NAME = /^[A-Za-z0-9_-]{1,64}$/;
 export function defineTool<const Input extends InputSchema, Context = unknown>(
   options: ToolOptions<Input, Context>,
 ): Tool<ArgsOf<Input>, Context> {
-  const given = readOnce(options);
+  return readable("tool", () => toolOf<Input, Context>(readOnce(options)));
+}
+
+function toolOf<Input extends InputSchema, Context>(given: Given): Tool<ArgsOf<Input>, Context> {
   const { name, description, resource, run, reconcile } = given;
   if (typeof name !== "string" || !NAME.test(name)) refuse("tool.name", `a name like ${NAME.source}`, name);
   const at = `tool ${JSON.stringify(name)}`;
@@ -132,15 +134,12 @@ export function defineTool<const Input extends InputSchema, Context = unknown>(
   });
 }
 
-/** The options as they are now: a getter is asked once, and one that throws is a mistake of the options. */
-function readOnce(options: unknown): { [Key in (typeof KNOWN)[number]]?: unknown } {
-  try {
-    const given = checkOptions("tool", options, KNOWN);
-    return Object.fromEntries(KNOWN.map((key) => [key, given[key]]));
-  } catch (error) {
-    if (isInstance(error, ConfigurationError)) throw error;
-    throw new ConfigurationError("tool: expected options that can be read, got ones that throw", { cause: error });
-  }
+type Given = { [Key in (typeof KNOWN)[number]]?: unknown };
+
+/** The options as they are now: a getter is asked once. */
+function readOnce(options: unknown): Given {
+  const given = checkOptions("tool", options, KNOWN);
+  return Object.fromEntries(KNOWN.map((key) => [key, given[key]]));
 }
 
 function flag(path: string, value: unknown, otherwise: boolean): boolean {

@@ -1,5 +1,5 @@
 import { ConfigurationError } from "../base/errors.ts";
-import { refuse } from "../base/option-checks.ts";
+import { readable, refuse } from "../base/option-checks.ts";
 import { showValue } from "../base/show-value.ts";
 import type { ToolSchema } from "../protocol/model.ts";
 import type { Tool } from "./tool.ts";
@@ -17,9 +17,14 @@ export class ToolRegistry<Context = unknown> implements Iterable<Tool> {
 
   // biome-ignore lint/suspicious/noExplicitAny: a list of tools holds tools of any arguments.
   constructor(tools: readonly Tool<any, Context>[] = []) {
+    readable("tools", () => this.#addAll(tools));
+  }
+
+  #addAll(tools: unknown): void {
     if (!Array.isArray(tools)) refuse("tools", "an array of tools", tools);
     const places = new Map<string, number>();
-    tools.forEach((tool: unknown, place) => {
+    // Not `forEach`, which passes over holes.
+    for (const [place, tool] of (tools as unknown[]).entries()) {
       if (!isTool(tool)) {
         throw new ConfigurationError(
           `tools[${place}]: expected a tool, got ${showValue(tool)}; make one with defineTool({ … })`,
@@ -33,7 +38,7 @@ export class ToolRegistry<Context = unknown> implements Iterable<Tool> {
       }
       places.set(tool.name, place);
       this.#tools.set(tool.name, tool);
-    });
+    }
   }
 
   /** The tool of that name; `undefined` when there is none. */
