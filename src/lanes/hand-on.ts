@@ -271,7 +271,7 @@ function surfaceOne(engine: LaneEngine, lane: Lane, surfaced: Set<CallGroup> | n
       add(group);
       putForward(lane, queue);
       // Its tenant may fill up in this very step, before its turn comes: looked at again after that.
-      if (group.parkedAt?.kind === "tenant") engine.putForwardAgain.add(lane);
+      engine.putForwardAgain.add(lane);
       break;
     }
     if (group.parkedAt === group.tool || group.parkedAt === group.resource) {
