@@ -13,13 +13,11 @@
  * B4. Before the response is whole only idempotent, parallel-safe calls go out, and nobody is asked for a decision.
  * B5. The batch never waits for a deaf body, but for one before the next phase (`Semantics 5.1`).
  */
-import { copyJson } from "../base/copy-json.ts";
 import { describeThrown } from "../base/describe-thrown.ts";
 import { InternalError, type LanekeeperError } from "../base/errors.ts";
 import { isInstance } from "../base/is-instance.ts";
 import type { Turn } from "../lanes/turn.ts";
-import type { GateContext, PendingCall } from "../protocol/gate.ts";
-import type { ToolCall } from "../protocol/message.ts";
+import type { GateContext } from "../protocol/gate.ts";
 import type { ToolResult } from "../protocol/tool-result.ts";
 import { toolOutput } from "../tools/result-text.ts";
 import type { Tool } from "../tools/tool.ts";
@@ -28,68 +26,16 @@ import { DeadlineExceededError, GuardrailViolationError } from "./batch-errors.t
 import type { Brought, Call } from "./call.ts";
 import { Ceiling } from "./ceiling.ts";
 import { type CallsBatch, Dispatcher } from "./dispatcher.ts";
-import type { EarlyCalls } from "./early-calls.ts";
 import { Feed } from "./feed.ts";
 import { gateCall } from "./gate-call.ts";
 import type { GateOutcome, Gates } from "./gates.ts";
 import { OneAtATime } from "./one-at-a-time.ts";
 import { hasOutputGates, lost, passOutputGates, resultOf } from "./output-gates.ts";
-import { parseBatch } from "./parse-batch.ts";
 import { stepOf } from "./phases.ts";
 import type { RunScope } from "./run-scope.ts";
 import { failure, Stop, Stopped, type StopReason } from "./stop.ts";
 import { neverDispatched } from "./verdict.ts";
 import { Whole } from "./whole.ts";
-
-/** What a turn asks for. */
-export interface BatchRequest {
-  /** From 1. */
-  readonly turn: number;
-  readonly calls: readonly ToolCall[];
-  /** Ids that stand in the transcript already; those of this batch are added. */
-  readonly seenIds: Set<string>;
-  /** Why none of the calls may run (`Semantics 2.9`, `2.11`). */
-  readonly refusal?: string | undefined;
-  /** Those of the calls that the model had finished asking for while it streamed. */
-  readonly early?: EarlyCalls | undefined;
-}
-
-/** What became of a turn's calls. */
-export interface BatchOutcome {
-  /** As the transcript keeps them. */
-  readonly calls: ToolCall[];
-  /** In call order; of a suspended batch those that have one. */
-  readonly results: ToolResult[];
-  /** Calls that wait for somebody outside, in call order. */
-  readonly pending: PendingCall[];
-  /** Gives those that wait, or were held back, the verdict of a run that stops. The results of all, in call order. */
-  answerAll(reason: StopReason): ToolResult[];
-}
-
-/** Runs one batch. Never rejects: what stops the run is `scope.stop`'s to say. */
-export async function runCalls(scope: RunScope, request: BatchRequest): Promise<BatchOutcome> {
-  const batch = request.early?.batch ?? new Batch(scope, request.turn);
-  const calls = parseBatch(scope, request, batch.calls);
-  await batch.finish(calls, request.refusal);
-  const results = batch.results();
-  const pending = calls.flatMap((call) => (call.result === undefined ? call.waitsFor : []));
-  const isNews = calls.some(({ known }) => known?.settled === undefined);
-  if (pending.length === 0 && isNews) {
-    const failures = results.filter(({ status }) => status !== "ok").length;
-    const detail = { kind: "batch_resolved", turn: request.turn, calls: calls.length, failed: failures } as const;
-    scope.events.emit(detail);
-  }
-  const answerAll = (reason: StopReason): ToolResult[] => {
-    for (const call of calls) call.stop(reason);
-    return batch.results();
-  };
-  return { calls: calls.map(shownOf), results, pending, answerAll };
-}
-
-/** A call as the transcript keeps it: with what somebody who approved it made of its arguments, since that is what ran. */
-function shownOf({ asked, approved }: Call): ToolCall {
-  return approved === undefined ? asked : { ...asked, args: copyJson(approved) };
-}
 
 export class Batch implements CallsBatch {
   readonly #scope: RunScope;
@@ -153,11 +99,11 @@ export class Batch implements CallsBatch {
       call.of = calls.length;
       if (refusal !== undefined && !call.wasDispatched) this.#takeBack(call, refusal);
     }
-    for (const call of early) if (!call.wasDispatched) this.#noteVerdict(call);
     for (const { call, outcome } of this.#undecided) if (call.result === undefined) this.#afterGates(call, outcome);
     for (const call of calls.slice(early.length)) {
       this.#push(call);
-      this.#noteVerdict(call);
+      // What is wrong with a call itself is a failure like any other.
+      if (call.result?.status === "error" || call.result?.status === "indeterminate") this.#noteFailure(call);
     }
     this.#whole.complete();
     this.#asked.end();
@@ -193,11 +139,6 @@ export class Batch implements CallsBatch {
     // Whoever heard that it was asked for may have stopped the run, and then its stop has been and gone.
     const { reason } = this.#scope.stop;
     if (this.#working !== undefined && reason !== undefined) call.stop(reason);
-  }
-
-  /** What is wrong with a call itself is a failure like any other. */
-  #noteVerdict(call: Call): void {
-    if (call.result?.status === "error" || call.result?.status === "indeterminate") this.#noteFailure(call);
   }
 
   /** Answers an early call that has not gone out, and ends its waits for gates and lanes. */

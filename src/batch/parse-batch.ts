@@ -1,9 +1,9 @@
 import type { ToolCall } from "../protocol/message.ts";
 import { parseArguments } from "../tools/parse-arguments.ts";
 import { ToolInputError, ToolNotFoundError } from "../tools/tool-errors.ts";
-import type { BatchRequest } from "./batch.ts";
 import { Call, type CallPlace } from "./call.ts";
 import { assignCallIds } from "./call-ids.ts";
+import type { BatchRequest } from "./run-calls.ts";
 import type { RunScope } from "./run-scope.ts";
 import { failed, neverDispatched, outcomeUnknown } from "./verdict.ts";
 
