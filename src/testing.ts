@@ -14,5 +14,9 @@ export { type BrokenResponse, breaksOff, calls, say, type WrittenCall } from "./
 export { ScriptedProvider, type ScriptStep } from "./testing/scripted-provider.ts";
 export { seededRandom } from "./testing/seeded-random.ts";
 export { SequentialIds } from "./testing/sequential-ids.ts";
+export { type SimulateOptions, type Simulation, simulate } from "./testing/simulate.ts";
+export type { SimulationCounts } from "./testing/simulation-counts.ts";
+export type * from "./testing/simulation-plan.ts";
+export type { MakeRunner } from "./testing/simulation-play.ts";
 export { TestingError } from "./testing/testing-error.ts";
 export { Witness } from "./testing/witness.ts";

@@ -62,6 +62,7 @@ const TESTING = [
   "leakCheck",
   "say",
   "seededRandom",
+  "simulate",
 ];
 
 describe("what users import is a contract: a name that goes or changes breaks their programs", () => {
