@@ -284,8 +284,10 @@ export class Batch implements CallsBatch {
   }
 
   #record(call: Call, outcome: GateOutcome & { kind: "passed" | "suspended" }): void {
-    const { kind: _, ...gated } = outcome;
-    this.#scope.recorder?.append({ kind: "call_gated", ...call.place, ...gated });
+    this.#scope.recorder?.append(() => {
+      const { kind: _, ...gated } = outcome;
+      return { kind: "call_gated", ...call.place, ...gated };
+    });
   }
 
   #answer(call: Call, value: unknown): void {

@@ -209,12 +209,12 @@ export class Call {
     if (this.#result !== undefined) return false;
     this.#result = result;
     this.attempt?.tellStart();
-    this.scope.recorder?.append({
+    this.scope.recorder?.append(() => ({
       kind: "call_settled",
       ...this.place,
       result: recordedOf(result),
       delta: delta === undefined ? [] : recordDelta(delta),
-    });
+    }));
     if (result.status === "ok") {
       this.tell({ kind: "tool_result", detail: "completed", content: result.content });
       return true;

@@ -84,12 +84,13 @@ export class Dispatcher {
     const permit = await this.#acquire(call, attempt);
     if (permit === undefined) return undefined;
     if (this.#mayStart(call)) {
-      const recorded = this.#scope.recorder?.begin({
+      const { idempotent } = tool;
+      const recorded = this.#scope.recorder?.begin(() => ({
         kind: "call_begun",
         ...call.place,
         attempt: number,
-        idempotent: tool.idempotent,
-      });
+        idempotent,
+      }));
       // A journal that never answers must not keep the places of a call that was stopped.
       if (recorded !== undefined) await stop.until(recorded);
     }

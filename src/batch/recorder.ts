@@ -27,7 +27,7 @@ export interface RecorderParts {
 export class Recorder {
   readonly #parts: RecorderParts;
   #claim: Claim | undefined;
-  #lines: JournalEntry[] = [];
+  #lines: Line[] = [];
   #writing: Promise<void> = Promise.resolve();
   /** Why nothing more can be recorded. */
   #lost: LanekeeperError | undefined;
@@ -37,15 +37,15 @@ export class Recorder {
     this.#claim = parts.claim;
   }
 
-  append(line: JournalEntry): void {
+  append(line: Line): void {
     if (this.#lost !== undefined) return;
-    this.#lines.push(line);
+    this.#add(line);
     if (this.#parts.isLive) void this.#write();
   }
 
   /** Records that a body is about to start; wait for what this gives before it does (`Semantics 11.1`). */
-  begin(line: JournalEntry): Promise<void> | undefined {
-    this.#lines.push(line);
+  begin(line: Line): Promise<void> | undefined {
+    this.#add(line);
     return this.#parts.isLive ? this.#write() : undefined;
   }
 
@@ -79,11 +79,16 @@ export class Recorder {
     }
   }
 
+  /** What is written as it happens is read now; what most likely never is, when it is written. */
+  #add(line: Line): void {
+    this.#lines.push(this.#parts.isLive ? entryOf(line) : line);
+  }
+
   #write(): Promise<void> {
     const { journal, runId, onLost } = this.#parts;
     this.#writing = this.#writing.then(async () => {
       if (this.#lost !== undefined || this.#lines.length === 0) return;
-      const lines = this.#lines;
+      const lines = this.#lines.map(entryOf);
       this.#lines = [];
       try {
         this.#claim ??= await journal.claim(runId, "new");
@@ -95,6 +100,13 @@ export class Recorder {
     });
     return this.#writing;
   }
+}
+
+/** A line, or what makes it of things that do not change any more: most runs never write theirs (W3). */
+type Line = JournalEntry | (() => JournalEntry);
+
+function entryOf(line: Line): JournalEntry {
+  return typeof line === "function" ? line() : line;
 }
 
 /** Lines that go together are written as the one among them that most depends on: what was begun or settled is durable. */
