@@ -47,6 +47,7 @@ import {
 } from "lanekeeper/testing";
 import { expect, it } from "vitest";
 import { agent, faults, tool } from "../runner/setting.ts";
+import { hostTimers } from "./host-timers.ts";
 
 type Body = (args: Record<string, unknown>, ctx: ToolContext) => unknown;
 
@@ -128,6 +129,7 @@ export class ReportWorld {
   readonly #tools = new Map<string, Tool>();
   readonly #tenants = new Set<string>();
   readonly #resources = hostResources();
+  readonly #timers = new Set(hostTimers());
 
   /** The `onEvent` of batches that a case runs without a runner. */
   readonly hear = (event: RunEvent): void => this.#hear(event, undefined);
@@ -254,7 +256,8 @@ export class ReportWorld {
     expect(this.reported, "what nobody expected to be thrown").toEqual([]);
     const before = [...this.#resources];
     const opened = hostResources().filter((kind) => !taken(before, kind));
-    nothing("G7: what keeps the process alive", opened);
+    const timers = hostTimers().filter((timer) => !this.#timers.has(timer));
+    nothing("G7: what keeps the process alive", [...opened, ...timers.map(() => "a timer")]);
   }
 
   /** Ends the watch, whatever came of it. */
@@ -422,9 +425,7 @@ const AFTERWARDS = new Set(["tool_late_result", "tool_overdue", "tool_abandoned"
 
 /** What of the host's keeps the process alive, beside what the test runner itself has open. */
 function hostResources(): string[] {
-  return process
-    .getActiveResourcesInfo()
-    .filter((kind) => kind === "Timeout" || kind === "Immediate" || /Socket|Server|Worker|Process/.test(kind));
+  return process.getActiveResourcesInfo().filter((kind) => /Socket|Server|Worker|Process/.test(kind));
 }
 
 /** Takes one of `list` away; tells whether there was one. */
