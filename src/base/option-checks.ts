@@ -84,3 +84,16 @@ export function checkSignal(path: string, value: unknown): void {
     refuse(path, "an AbortSignal", value);
   }
 }
+
+/** Refuses what is no object with these functions: a clock, ids, whatever is injected. */
+export function checkMembers(path: string, value: unknown, functions: readonly string[]): void {
+  const members = value as Record<string, unknown> | null;
+  const isWhole =
+    typeof value === "object" && members !== null && functions.every((name) => typeof members[name] === "function");
+  if (!isWhole) refuse(path, `an object with ${functions.join(", ")}`, value);
+}
+
+/** A clock; what stands in for the host's. */
+export function checkClock(path: string, value: unknown): void {
+  checkMembers(path, value, ["now", "monotonic", "setTimer"]);
+}

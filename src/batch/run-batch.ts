@@ -2,7 +2,16 @@ import { linkAbort } from "../base/abort-link.ts";
 import { type Clock, systemClock } from "../base/clock.ts";
 import { CancelledError, ConfigurationError } from "../base/errors.ts";
 import { type Ids, systemIds } from "../base/ids.ts";
-import { checkFunction, checkList, checkOneOf, checkOptions, checkSignal, refuse } from "../base/option-checks.ts";
+import {
+  checkClock,
+  checkFunction,
+  checkList,
+  checkMembers,
+  checkOneOf,
+  checkOptions,
+  checkSignal,
+  refuse,
+} from "../base/option-checks.ts";
 import { ConcurrencyConfig, type ConcurrencyOptions } from "../lanes/concurrency-config.ts";
 import { currentPermit } from "../lanes/current-permit.ts";
 import { Lanes } from "../lanes/lanes.ts";
@@ -16,7 +25,6 @@ import { ToolRegistry } from "../tools/tool-registry.ts";
 import { Activity } from "./activity.ts";
 import { DeadlineExceededError } from "./batch-errors.ts";
 import { checkGates } from "./check-gates.ts";
-import { checkMembers } from "./check-members.ts";
 import { checkToolNames } from "./check-tool-names.ts";
 import { Closing } from "./closing.ts";
 import { DeadlineConfig, type DeadlineOptions } from "./deadline-config.ts";
@@ -158,7 +166,7 @@ function makeScope(
   const side = batchSideOf(options.runner);
   if (options.runner !== undefined && side === undefined) refuse("runBatch.runner", "an AgentRunner", options.runner);
   const { clock = side?.clock ?? systemClock, ids = systemIds } = options;
-  checkMembers("runBatch.clock", clock, ["now", "monotonic", "setTimer"]);
+  checkClock("runBatch.clock", clock);
   checkMembers("runBatch.ids", ids, ["next"]);
   const narrowing = new ConcurrencyConfig(options.concurrency);
   checkToolNames("concurrency", narrowing, tools.names());

@@ -1,3 +1,4 @@
+import { hush } from "../base/hush.ts";
 import { isInstance } from "../base/is-instance.ts";
 import { checkOptions, checkPositiveInteger, checkSeconds, readable, refuse } from "../base/option-checks.ts";
 import { type Bound, checkBound, tighterBound } from "./bound.ts";
@@ -70,7 +71,7 @@ export class ConcurrencyConfig {
   readonly abandonSeconds: number | undefined;
 
   constructor(options: ConcurrencyOptions | ConcurrencyConfig = {}, path = "concurrency") {
-    const given = readable(path, () => ({ ...checkOptions(path, plain(path, options), FIELDS) }));
+    const given = readable(path, () => checkOptions(path, plain(path, options), FIELDS));
     this.maxConcurrentTools = optional(given.maxConcurrentTools, (value) =>
       checkPositiveInteger(`${path}.maxConcurrentTools`, value),
     );
@@ -122,7 +123,7 @@ export type ConcurrencyChanges = {
 /** `config` with `changes` merged in, checked like a config of its own. */
 export function changedConfig(config: ConcurrencyConfig, changes: ConcurrencyChanges): ConcurrencyConfig {
   const path = "concurrency";
-  const given = readable(path, () => ({ ...checkOptions(path, plain(path, changes), FIELDS) }));
+  const given = readable(path, () => checkOptions(path, plain(path, changes), FIELDS));
   const merged: Record<string, unknown> = { ...config };
   for (const [field, value] of Object.entries(given)) {
     const present = merged[field];
@@ -146,7 +147,7 @@ export function tenantBound(declared: TenantBound | undefined, tenant: string): 
   return readable(path, () => {
     const answer: unknown = declared(tenant);
     // An async function answers no bound, which is told; what its promise brings is nobody's to hear.
-    if (isInstance(answer, Promise)) answer.catch(() => {});
+    hush(answer);
     return checkBound(path, answer);
   });
 }
@@ -190,8 +191,6 @@ function plain(path: string, value: unknown): object {
   }
   return value;
 }
-
-/** Whatever a hostile value throws when it is looked at becomes an error of the config. */
 
 function smaller(one: number | undefined, other: number | undefined): number | undefined {
   return one === undefined || other === undefined ? (one ?? other) : Math.min(one, other);

@@ -1,7 +1,6 @@
 import { type Clock, systemClock } from "../base/clock.ts";
-import { checkOptions, readable } from "../base/option-checks.ts";
+import { checkClock, checkOptions, readable } from "../base/option-checks.ts";
 import { type Bound, limitsOf } from "./bound.ts";
-import { checkClock } from "./check-clock.ts";
 import type { LaneStore, StoredPlaces, StoreLane } from "./lane-store.ts";
 import { StartWindow } from "./start-window.ts";
 
@@ -36,8 +35,9 @@ export class InProcessLaneStore implements LaneStore {
 
   /** @throws ConfigurationError (`CONFIGURATION`) for an unknown option, or a clock that is none. */
   constructor(options: InProcessLaneStoreOptions = {}) {
-    const clock = readable("store", () => checkClock("store.clock", checkOptions("store", options, ["clock"]).clock));
-    this.#clock = clock ?? systemClock;
+    const { clock = systemClock } = checkOptions("store", options, ["clock"]) as InProcessLaneStoreOptions;
+    readable("store", () => checkClock("store.clock", clock));
+    this.#clock = clock;
   }
 
   tryAcquire(lanes: readonly StoreLane[]): StoredPlaces | undefined {

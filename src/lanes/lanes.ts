@@ -1,8 +1,7 @@
 import { type Clock, systemClock } from "../base/clock.ts";
 import { CancelledError, ConfigurationError } from "../base/errors.ts";
 import { isInstance } from "../base/is-instance.ts";
-import { checkFunction, checkOptions, readable, refuse } from "../base/option-checks.ts";
-import { checkClock } from "./check-clock.ts";
+import { checkClock, checkFunction, checkOptions, readable, refuse } from "../base/option-checks.ts";
 import {
   type ConcurrencyChanges,
   ConcurrencyConfig,
@@ -78,7 +77,7 @@ export class Lanes {
    * @throws ConfigurationError (`CONFIGURATION`) for a bound or an option that can not work.
    */
   turn(narrowing: ConcurrencyOptions | ConcurrencyConfig = {}, options: { readonly name?: string } = {}): Turn {
-    const { name } = readable("turn", () => ({ ...checkOptions("turn", options, ["name"]) }));
+    const { name } = checkOptions("turn", options, ["name"]);
     if (name !== undefined && typeof name !== "string") refuse("turn.name", "a text", name);
     this.#turns += 1;
     return new Turn(this.#engine, asConfig(narrowing), name ?? String(this.#turns));
@@ -205,10 +204,9 @@ export class Lanes {
   }
 }
 
-/** The options as they are now: a getter is asked once. */
 function checkLanesOptions(options: unknown): LanesOptions {
-  const given: LanesOptions = { ...checkOptions("lanes", options, ["clock", "store", "onError"]) };
-  checkClock("lanes.clock", given.clock);
+  const given: LanesOptions = checkOptions("lanes", options, ["clock", "store", "onError"]);
+  if (given.clock !== undefined) checkClock("lanes.clock", given.clock);
   checkFunction("lanes.onError", given.onError);
   if (given.store !== undefined) checkStore(given.store);
   return given;

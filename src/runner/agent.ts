@@ -112,7 +112,7 @@ class CheckedAgent<Output, Context> implements AgentLike<Output> {
   readonly state: StateDeclaration;
 
   constructor(options: AgentOptions<Context>) {
-    const given = readable("agent", () => ({ ...checkOptions("agent", options, KNOWN) }));
+    const given = checkOptions("agent", options, KNOWN);
     const { name, instructions = "", model, settings = {}, tools, onToolError = "surface_to_model", maxTurns } = given;
     if (typeof name !== "string" || name === "") refuse("agent.name", "a text that is not empty", name);
     const at = `agent ${JSON.stringify(name)}`;

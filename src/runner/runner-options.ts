@@ -1,10 +1,17 @@
 import { type Clock, systemClock } from "../base/clock.ts";
 import { ConfigurationError } from "../base/errors.ts";
 import { type Ids, systemIds } from "../base/ids.ts";
-import { checkFunction, checkList, checkOneOf, checkOptions, refuse } from "../base/option-checks.ts";
+import {
+  checkClock,
+  checkFunction,
+  checkList,
+  checkMembers,
+  checkOneOf,
+  checkOptions,
+  refuse,
+} from "../base/option-checks.ts";
 import type { Random } from "../base/random.ts";
 import { type CheckedGates, checkGates } from "../batch/check-gates.ts";
-import { checkMembers } from "../batch/check-members.ts";
 import { DeadlineConfig, type DeadlineOptions } from "../batch/deadline-config.ts";
 import type { EventSink } from "../batch/event-log.ts";
 import { checkLimits, type LimitOptions, type Limits } from "../batch/limits.ts";
@@ -151,7 +158,7 @@ export function checkRunner(given: RunnerOptions): CheckedRunner {
   checkFunction("runner.random", options.random);
   checkOneOf("runner.dispatch", dispatch, ["after_gates", "eager"]);
   if (options.monitor !== undefined && options.monitor !== null) refuse("runner.monitor", "null", options.monitor);
-  checkMembers("runner.clock", clock, ["now", "monotonic", "setTimer"]);
+  checkClock("runner.clock", clock);
   checkMembers("runner.ids", ids, ["next"]);
   if (options.journal !== undefined) checkMembers("runner.journal", options.journal, JOURNAL);
   if (lanes !== undefined && !(lanes instanceof Lanes)) refuse("runner.lanes", "a Lanes", lanes);

@@ -11,7 +11,7 @@
  */
 import { AsyncResource } from "node:async_hooks";
 import type { Clock, Timer } from "../base/clock.ts";
-import { checkOptions, readable, refuse } from "../base/option-checks.ts";
+import { checkOptions, refuse } from "../base/option-checks.ts";
 import { hostTurn, settleHost } from "./host-turns.ts";
 import { TestingError } from "./testing-error.ts";
 import { type HeapTimer, TimerHeap } from "./timer-heap.ts";
@@ -90,9 +90,7 @@ export class FakeClock implements Clock {
 
   /** @throws CONFIGURATION for an unknown option or a `startAt` that is no finite number. */
   constructor(options: FakeClockOptions = {}) {
-    const given = readable("FakeClock", () => ({
-      ...checkOptions("FakeClock", options, ["startAt", "autoAdvance", "traceTimers"]),
-    }));
+    const given = checkOptions("FakeClock", options, ["startAt", "autoAdvance", "traceTimers"]);
     const { startAt = DEFAULT_START, autoAdvance = false, traceTimers = false } = given as FakeClockOptions;
     if (!Number.isFinite(startAt)) refuse("FakeClock.startAt", "epoch milliseconds", startAt);
     for (const [name, on] of Object.entries({ autoAdvance, traceTimers })) {
@@ -218,9 +216,7 @@ export class FakeClock implements Clock {
    * @throws TESTING
    */
   assertIdle(options: { allowBackground?: boolean } = {}): void {
-    const { allowBackground } = readable("FakeClock.assertIdle", () => ({
-      ...checkOptions("FakeClock.assertIdle", options, ["allowBackground"]),
-    }));
+    const { allowBackground } = checkOptions("FakeClock.assertIdle", options, ["allowBackground"]);
     const { foreground, background } = this.#pending;
     if (foreground + (allowBackground === true ? 0 : background) > 0) {
       throw new TestingError("Timers are pending that nobody waits for or moves time for.", this.#describe());

@@ -8,9 +8,8 @@
  */
 import { getEventListeners } from "node:events";
 import process from "node:process";
-import { checkOptions, checkSignal, readable, refuse } from "../base/option-checks.ts";
+import { checkMembers, checkOptions, checkSignal, readable, refuse } from "../base/option-checks.ts";
 import { showValue } from "../base/show-value.ts";
-import { checkMembers } from "../batch/check-members.ts";
 import type { FakeClock } from "./fake-clock.ts";
 import { settleHost } from "./host-turns.ts";
 import { TestingError } from "./testing-error.ts";
@@ -72,10 +71,9 @@ export function leakCheck(source: LaneSource, options: LeakCheckOptions = {}): L
   );
 }
 
-/** The options as they are now: a getter is asked once. */
 function checkWatched(options: unknown): LeakCheckOptions {
   const known = ["clock", "allowBackground", "signal", "signals", "provider"];
-  const given: LeakCheckOptions = { ...checkOptions("leakCheck", options, known) };
+  const given: LeakCheckOptions = checkOptions("leakCheck", options, known);
   if (given.clock !== undefined) checkMembers("leakCheck.clock", given.clock, ["settle", "assertIdle"]);
   if (given.provider !== undefined) checkMembers("leakCheck.provider", given.provider, ["assertFinished"]);
   const signals: AbortSignal[] = [];

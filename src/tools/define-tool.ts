@@ -92,7 +92,7 @@ const NAME = /^[A-Za-z0-9_-]{1,64}$/;
 export function defineTool<const Input extends InputSchema, Context = unknown>(
   options: ToolOptions<Input, Context>,
 ): Tool<ArgsOf<Input>, Context> {
-  return readable("tool", () => toolOf<Input, Context>(readOnce(options)));
+  return readable("tool", () => toolOf<Input, Context>(checkOptions("tool", options, KNOWN)));
 }
 
 function toolOf<Input extends InputSchema, Context>(given: Given): Tool<ArgsOf<Input>, Context> {
@@ -135,12 +135,6 @@ function toolOf<Input extends InputSchema, Context>(given: Given): Tool<ArgsOf<I
 }
 
 type Given = { [Key in (typeof KNOWN)[number]]?: unknown };
-
-/** The options as they are now: a getter is asked once. */
-function readOnce(options: unknown): Given {
-  const given = checkOptions("tool", options, KNOWN);
-  return Object.fromEntries(KNOWN.map((key) => [key, given[key]]));
-}
 
 function flag(path: string, value: unknown, otherwise: boolean): boolean {
   if (value === undefined) return otherwise;
