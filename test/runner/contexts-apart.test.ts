@@ -1,12 +1,13 @@
-import { AgentRunner, currentCall } from "lanekeeper";
-import { calls, ScriptedProvider, say } from "lanekeeper/testing";
+import { currentCall } from "lanekeeper";
+import { calls, Gate, ScriptedProvider, say } from "lanekeeper/testing";
 import { describe, expect, it } from "vitest";
-import { agent, tool } from "./setting.ts";
+import { agent, setUp, tool } from "./setting.ts";
 
 describe("Semantics 2.8: a detached run stands apart from the call that started it, also when it stops", () => {
-  it("2.8: a detached run's signals abort outside the call that started it, and a run started there is one of its own", async () => {
+  it("a detached run's signals abort outside the call that started it, and a run started there is one of its own", async () => {
     const seen: unknown[] = [];
-    const c = new AbortController();
+    const controller = new AbortController();
+    const gate = new Gate<string>();
     const provider = ScriptedProvider.byAgent({
       planner: [calls({ id: "o", name: "outer" }), say("x")],
       apart: [calls({ id: "i", name: "inner" })],
@@ -24,16 +25,16 @@ describe("Semantics 2.8: a detached run stands apart from the call that started 
       );
     });
     const outer = tool("outer", async () => {
-      apart = runner.run(agent("apart", { tools: ["inner"] }), "Go.", { detached: true, signal: c.signal });
-      await new Promise((resolve) => setTimeout(resolve, 60));
-      return "x";
+      apart = runner.run(agent("apart", { tools: ["inner"] }), "Go.", { detached: true, signal: controller.signal });
+      return gate.wait("outer");
     });
-    const runner: AgentRunner = new AgentRunner({ provider, tools: [inner, outer] });
+    const { runner, clock } = setUp(provider, [inner, outer]);
     const running = runner.run(agent("planner", { tools: ["outer"] }), "Go.");
-    await new Promise((resolve) => setTimeout(resolve, 30));
-    c.abort();
-    const { id } = await running;
-    await apart;
+    await clock.settle();
+    controller.abort();
+    gate.open("outer", "x");
+    const { id } = await clock.promptly(running);
+    await clock.promptly(apart);
     expect(seen).toEqual([undefined]);
     expect((await cleaner)?.id).not.toBe(id);
   });
