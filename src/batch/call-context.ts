@@ -1,5 +1,6 @@
 import { describeThrown } from "../base/describe-thrown.ts";
 import { ConfigurationError } from "../base/errors.ts";
+import { lendSignal } from "../base/lazy-signal.ts";
 import { plainJson } from "../base/plain-json.ts";
 import { showValue } from "../base/show-value.ts";
 import type { Message } from "../protocol/message.ts";
@@ -16,14 +17,7 @@ import type { Attempt } from "./attempt.ts";
 export function callContext(attempt: Attempt, state: ToolState): ToolContext {
   const { call } = attempt;
   const { scope } = call;
-  return {
-    // Most bodies never look at it, and a signal costs more than all the rest of a call's context.
-    get signal() {
-      return attempt.signal;
-    },
-    set signal(value) {
-      Object.defineProperty(this, "signal", { value, enumerable: true, writable: true, configurable: true });
-    },
+  const context: Omit<ToolContext, "signal"> = {
     tenant: scope.tenant,
     runId: scope.runId,
     path: scope.path,
@@ -40,6 +34,7 @@ export function callContext(attempt: Attempt, state: ToolState): ToolContext {
     run: <Output>(agent: AgentLike<Output>, input: string | readonly Message[], options: NestedRunOptions = {}) =>
       attempt.startNested(agent, input, options) as Promise<RunLike<Output>>,
   };
+  return lendSignal(context, () => attempt.signal);
 }
 
 function progress(attempt: Attempt, fraction: number, note: string | undefined): void {

@@ -10,6 +10,7 @@ import { copyJson } from "../base/copy-json.ts";
 import { describeThrown } from "../base/describe-thrown.ts";
 import { CancelledError, ConfigurationError, errorJson, InternalError, LanekeeperError } from "../base/errors.ts";
 import { isInstance } from "../base/is-instance.ts";
+import { lendSignal } from "../base/lazy-signal.ts";
 import { plainJson } from "../base/plain-json.ts";
 import { showValue } from "../base/show-value.ts";
 import { wellFormed } from "../base/well-formed.ts";
@@ -272,12 +273,7 @@ export class Execution {
     // What went out before an answer that a crash cut off never was: the model is asked anew.
     if (this.#history?.unanswered === turn) withdrawCalls(scope, turn);
     const lent = scope.stop.lend();
-    const call = {
-      get signal() {
-        return lent.signal;
-      },
-      run: { id, path, turn, agent: agent.name, tenant },
-    };
+    const call = lendSignal({ run: { id, path, turn, agent: agent.name, tenant } }, () => lent.signal);
     if (scope.stop.reason !== undefined) throw new Stopped();
     scope.events.emit({ kind: "model_requested", turn, model: agent.model });
     // The answer's place among the events is before that of its calls, also when some of those go out first.
